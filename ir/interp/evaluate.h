@@ -25,8 +25,7 @@ inline int64_t wrap_int(DType dtype, int64_t value) {
 /// single rounding too. Unused arguments are ignored.
 double call_float(Intrinsic intrinsic, DType dtype, double x, double y, double z);
 
-/// min and max of floats: the second operand if either is NaN, like the x86 instructions; NaN is
-/// outside the contract.
+/// min and max of floats: the second operand if either is NaN, like the x86 instructions.
 inline double min_float(double a, double b) { return a < b ? a : b; }
 inline double max_float(double a, double b) { return a > b ? a : b; }
 

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Records what ONNX Runtime makes of operators of its own domain: small random cases, as ONNX keeps cases.
+"""Records what ONNX Runtime makes of operators of its own domain, and of ONNX's where those say little: small random
+cases, as ONNX keeps cases.
 
-usage: contrib.py OUT [--only OPERATOR]     OUT/CASE/model.onnx, OUT/CASE/test_data_set_0/{input,output}_N.pb
+usage: contrib.py OUT [--only OPERATOR]     OUT/OPERATOR.tar: CASE/model.onnx, CASE/test_data_set_0/{input,output}_N.pb
 
 Needs onnx and onnxruntime (`./dev setup --peers`), and makes the same cases each time. tests/data/onnx_contrib holds them;
 contrib_cases_test.cc compares.
 """
 
 import argparse
+import io
 import os
+import tarfile
 import zlib
 
 import numpy as np
@@ -45,7 +48,8 @@ class Case:
         sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=sets, ir_version=8)
 
-    def record(self, folder):
+    def record(self):
+        """The files of the case by name."""
         model = self.model()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -60,14 +64,20 @@ class Case:
         for info, value in zip(model.graph.output, results):
             kind = helper.np_dtype_to_tensor_dtype(value.dtype)
             info.CopyFrom(helper.make_tensor_value_info(info.name, kind, value.shape))
-        data = os.path.join(folder, self.name, "test_data_set_0")
-        os.makedirs(data, exist_ok=True)
-        with open(os.path.join(folder, self.name, "model.onnx"), "wb") as out:
-            out.write(model.SerializeToString(deterministic=True))
+        files = {self.name + "/model.onnx": model.SerializeToString(deterministic=True)}
         for stem, values in (("input", [feed[name] for name in given]), ("output", results)):
             for i, value in enumerate(values):
-                with open(os.path.join(data, "%s_%d.pb" % (stem, i)), "wb") as out:
-                    out.write(numpy_helper.from_array(value).SerializeToString(deterministic=True))
+                name = "%s/test_data_set_0/%s_%d.pb" % (self.name, stem, i)
+                files[name] = numpy_helper.from_array(value).SerializeToString(deterministic=True)
+        return files
+
+
+def write_archive(path, files):
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size = len(files[name])
+            archive.addfile(info, io.BytesIO(files[name]))
 
 
 class Numbers:
@@ -393,19 +403,81 @@ def quantized_products():
          lambda n: [n.real(4, 9), n.byte(9, 5), one(0.03), one(120, np.uint8)], fixed=(1, 2, 3))
 
 
+def recurrent_bytes():
+    def operands(n, dtype=np.int8, columns=False, zeros=False, directions=1, state=False, holes=False, bias=True,
+                 shape=(4, 2, 5, 3)):
+        steps, batch, inputs, hidden = shape
+        of = (directions, 4 * hidden) if columns else (directions,)
+        zero = lambda: n.byte(*of, dtype=dtype) if zeros else np.zeros(of, dtype)
+        return [n.real(steps, batch, inputs), n.byte(directions, inputs, 4 * hidden, dtype=dtype),
+                n.byte(directions, hidden, 4 * hidden, dtype=dtype),
+                n.real(directions, 8 * hidden, scale=0.3) if bias else None, None,
+                n.real(directions, batch, hidden) if state else None, n.real(directions, batch, hidden) if state else None,
+                n.real(directions, 3 * hidden) if holes else None,
+                n.scales(*of, low=0.003, high=0.013), zero(), n.scales(*of, low=0.003, high=0.013), zero()]
+
+    def of_bytes(name, fixed=(1, 2, 3, 7, 8, 9, 10, 11), shape=(4, 2, 5, 3), more=None, **how):
+        case("dynamic_quantize_lstm_" + name, "DynamicQuantizeLSTM", lambda n: operands(n, shape=shape, **how), outputs=3,
+             fixed=fixed, hidden_size=shape[-1], **(more or {}))
+
+    both = dict(directions=2, more=dict(direction="bidirectional"))
+    of_bytes("i8")
+    of_bytes("u8", dtype=np.uint8, zeros=True)
+    of_bytes("columns", columns=True, bias=False)
+    of_bytes("inputs", fixed=(), zeros=True)
+    of_bytes("reverse", zeros=True, more=dict(direction="reverse"))
+    of_bytes("both", columns=True, state=True, **both)
+    of_bytes("holes", holes=True, state=True, more=dict(clip=0.5, input_forget=1))
+    of_bytes("larger", zeros=True, state=True, shape=(8, 3, 9, 6), **both)
+
+
+def no_numbers():
+    """Operators of ONNX on NaN, and rests of floats."""
+
+    def some(n, *shape, dtype=F32):
+        x = n.real(*shape, dtype=dtype, scale=2)
+        x[n.rng.random(shape) < 0.3] = np.nan
+        return x
+
+    for dtype, tag in ((F32, "f32"), (F16, "f16")):
+        for op in ("Max", "Min"):
+            stem = "%s_nan_%s" % (op.lower(), tag)
+            case(stem, op, lambda n: [some(n, 5, 7, dtype=dtype), some(n, 7, dtype=dtype)], domain="")
+            case(stem + "_number", op,
+                 lambda n: [some(n, 5, 7, dtype=dtype), one(0.5, dtype), *(some(n, 5, 7, dtype=dtype) for _ in range(2))],
+                 domain="", fixed=(1,))
+        case("relu_nan_" + tag, "Relu", lambda n: [some(n, 5, 7, dtype=dtype)], domain="")
+        case("clip_nan_" + tag, "Clip", lambda n: [some(n, 5, 7, dtype=dtype), one(-1, dtype), one(1, dtype)],
+             domain="", fixed=(1, 2))
+        case("hard_sigmoid_nan_" + tag, "HardSigmoid", lambda n: [some(n, 5, 7, dtype=dtype)], domain="")
+    left = [5.3, -5.3, 6.0, -6.0, 0.3, -0.0, 1e10, 7e-41, np.inf, 4.0, np.nan, 3.0, -3.0, 0.9, 1.0, 65504.0]
+    right = [2.0, 2.0, -3.0, 3.0, 0.1, 3.0, 3e-4, 3e-42, 2.0, 0.0, 2.0, np.inf, -np.inf, 0.3, 0.1, 3e-5]
+    for dtype, tag in ((F32, "f32"), (F16, "f16"), (np.float64, "f64")):
+        with np.errstate(over="ignore"):
+            both = [np.array(side, dtype) for side in (left, right)]
+        case("fmod_" + tag, "Mod", lambda n: both, domain="", fmod=1)
+        case("fmod_random_" + tag, "Mod",
+             lambda n: [(n.real(500, scale=3) * 2.0 ** n.whole(0, 7, 500)).astype(dtype), n.real(500, dtype=dtype)],
+             domain="", fmod=1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
-    parser.add_argument("--only", help="the cases of one operator")
+    parser.add_argument("--only", metavar="OPERATOR", help="the cases of one operator")
     args = parser.parse_args()
     for group in (normalisations, activations, products, packed_products, rotary, multi_head, projected, grouped_query,
-                  quantized, quantized_products):
+                  quantized, quantized_products, recurrent_bytes, no_numbers):
         group()
     names = [item.name for item in CASES]
     assert len(set(names)) == len(names), "two cases of one name"
-    for item in CASES:
-        if args.only in (None, item.op):
-            item.record(args.out)
+    os.makedirs(args.out, exist_ok=True)
+    for op in sorted({item.op for item in CASES if args.only in (None, item.op)}):
+        files = {}
+        for item in CASES:
+            if item.op == op:
+                files.update(item.record())
+        write_archive(os.path.join(args.out, op + ".tar"), files)
 
 
 if __name__ == "__main__":

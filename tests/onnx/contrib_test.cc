@@ -116,11 +116,21 @@ TEST_CASE("weights of few bits are counted from their zero points, K need not fi
   const std::string text =
       text_of(packed(4, 70, 32, {{{2, 3, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}, {{7, 2}, kU8}}));
   INFO(text);
-  CHECK(has(text, "if k%2 == 0 then i32(B[j,k/32,k%32/2]) else i32(B[j,k/32,k%32/2])/16) % 16"));
-  CHECK(has(text, "if k/32%2 == 0 then i32(Z[j,k/32/2])"));
+  // Parts of 2, which divides 70 and 32: 16 of them are a block.
+  CHECK(
+      has(text, "Y[b,q,j] = i8((if (b%16*2 + q)%2 == 0 then i32(B[j,b/16,(b%16*2 + q)/2]) else "));
+  CHECK(has(text, " - ((if b/16%2 == 0 then i32(Z[j,b/16/2])"));
+  CHECK(has(text, "W: i8[35,2,7]"));
+  CHECK(has(text, "sum[b,q] A[i0,i1,b*2 + q] * (f32(W[b,q,j]) * S[b,j])"));
   const std::string bytes = text_of(packed(8, 40, 16, {{{40}}, {{7, 3, 16}, kU8}, {{21}}}));
   INFO(bytes);
-  CHECK(has(bytes, "(f32(i32(B[j,k/16,k%16])) - 128) * f32(s[j*3 + k/16])"));
+  CHECK(has(bytes, "Y[b,q,j] = i8(i32(B[j,b/2,(b%2*8 + q)]) - (128));"));
+  CHECK(has(bytes, "Y[b,j] = f32(s[j*3 + b/2]);"));
+  const std::string whole =
+      text_of(packed(8, 64, 16, {{{64}}, {{7, 4, 16}, kU8}, {{7, 4}}, {{7, 4}, kU8}}));
+  INFO(whole);
+  CHECK(has(whole, "Y[b,q,j] = u8(i32(B[j,b,q]));"));
+  CHECK(has(whole, "sum[b,q] A[b*16 + q] * ((f32(W[b,q,j]) - Z[b,j]) * S[b,j])"));
 }
 
 TEST_CASE("packed weights that do not fit are refused") {
@@ -162,10 +172,10 @@ TEST_CASE("a convolution adds its fourth operand and takes the activation") {
   const std::string text = text_of(fused_conv("Relu", {}, {{{2}}, {{1, 2, 3, 3}}}));
   INFO(text);
   CHECK(has(text, "let v[n,co,o0,o1] = acc[n,co,o0,o1] + b[co] + Z[n,co,o0,o1];"));
-  CHECK(has(text, "Y[n,co,o0,o1] = max(v[n,co,o0,o1], 0);"));
+  CHECK(has(text, "Y[n,co,o0,o1] = max(0, v[n,co,o0,o1]);"));
   CHECK(has(text_of(fused_conv("LeakyRelu", {0.25F})), "0.25 * v["));
-  CHECK(has(text_of(fused_conv("Clip", {-1, 2})), "min(max(v[n,co,o0,o1], (-1)), 2)"));
-  CHECK(has(text_of(fused_conv("HardSigmoid", {0.25F, 0.5F})), "clamp(0.25 * v["));
+  CHECK(has(text_of(fused_conv("Clip", {-1, 2})), "min(2, max((-1), v[n,co,o0,o1]))"));
+  CHECK(has(text_of(fused_conv("HardSigmoid", {0.25F, 0.5F})), "max(0, 0.25 * v["));
   CHECK(has(text_of(fused_conv("HardSwish", {})), "clamp(v["));
   CHECK(has(refusal_of(fused_conv("Elu", {1})), "'Elu' as its activation"));
   CHECK(has(refusal_of(fused_conv("Clip", {1})), "Clip with 1 parameters"));
@@ -185,7 +195,7 @@ TEST_CASE("a matrix product takes the activation of its sum") {
   const std::string text = text_of(fused("Relu"));
   INFO(text);
   CHECK(has(text, "let v[i,j] = acc[i,j] + C[j];"));
-  CHECK(has(text, "Y[i,j] = max(v[i,j], 0);"));
+  CHECK(has(text, "Y[i,j] = max(0, v[i,j]);"));
   ModelBuilder leaky = fused("LeakyRelu");
   CHECK(has(refusal_of(leaky), "LeakyRelu with 0 parameters"));
   add_float(node_of(leaky), "activation_alpha", 0.25F);
@@ -274,7 +284,13 @@ TEST_CASE("averages of 8 bits") {
   add_ints(node_of(windows), "pads", {1, 1, 1, 1});
   const std::string text = text_of(windows);
   INFO(text);
-  CHECK(has(text, "or zx)) - i32(zx))) * sx)"));
+  // Written out, the last one in the corner.
+  CHECK(count_of(text, "or zx)) - i32(zx))) * sx)") == 9);
+  CHECK(has(text, "X[n,c,o0 + 2 - 1,o1 + 2 - 1] or zx)) - i32(zx))) * sx);"));
+  ModelBuilder large =
+      model_of("QLinearAveragePool", {{{1, 2, 9, 20}, kU8}, kScale, kZero, kScale, kZero});
+  add_ints(node_of(large), "kernel_shape", {9, 9});
+  CHECK(has(text_of(large), "sum[k0 in 0..9,k1 in 0..9] (f32("));
   for (const char* name : {"channels_last", "ceil_mode"}) {
     ModelBuilder refused = windows;
     add_int(node_of(refused), name, 1);
@@ -347,6 +363,42 @@ TEST_CASE("products of 8 bits as numbers") {
   CHECK(has(with(2, {{}, kF16}), "scales of another type than f32"));
   CHECK(has(refusal_of(model_of("DynamicQuantizeMatMul", {{{4, 6}, kF16}, {{6, 5}, kI8}, {{5}}})),
             "an operand of this type"));
+}
+
+std::vector<Port> lstm_of_bytes() {
+  return {
+      {{4, 2, 5}}, {{1, 5, 12}, kI8}, {{1, 3, 12}, kI8}, {{1, 24}},     kNone, kNone, kNone, kNone,
+      {{1}},       {{1}, kI8},        {{1, 12}},         {{1, 12}, kI8}};
+}
+
+TEST_CASE("a recurrent network of bytes makes bytes of its state in each step") {
+  const std::string text = text_of(model_of("DynamicQuantizeLSTM", lstm_of_bytes()));
+  INFO(text);
+  CHECK(has(text, "Y[i0,i1] = X[0,i0,i1];"));
+  CHECK(has(text, "Y[b, g] = G[b, g] + P[b, g];"));
+  CHECK(count_of(text, "op lstm_cell") == 1);
+  // The operator and its calls: the first state is zero.
+  CHECK(count_of(text, "dynamic_scale_2(") == 4);
+}
+
+TEST_CASE("recurrent networks of bytes that do not fit are refused") {
+  const auto with = [](std::size_t i, const Port& port) {
+    std::vector<Port> ports = lstm_of_bytes();
+    ports[i] = port;
+    return refusal_of(model_of("DynamicQuantizeLSTM", ports));
+  };
+  CHECK(has(with(0, {{4, 2, 5}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(1, {{1, 5, 12}}), "operands of these shapes or types"));
+  CHECK(has(with(1, {{1, 12, 5}, kI8}), "operands that do not fit together"));
+  CHECK(has(with(3, {{1, 24}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(7, {{1, 8}}), "peepholes of another shape or type"));
+  CHECK(has(with(8, {{1}, kF16}), "a scale or zero point of another type"));
+  CHECK(has(with(9, {{1}, kU8}), "a scale or zero point of another type"));
+  CHECK(has(with(9, kNone), "input 9 is missing"));
+  CHECK(has(with(10, {{12}}), "scales or zero points of another shape"));
+  ModelBuilder turned = model_of("DynamicQuantizeLSTM", lstm_of_bytes());
+  add_int(node_of(turned), "layout", 1);
+  CHECK(has(refusal_of(turned), "the attribute layout"));
 }
 
 }  // namespace

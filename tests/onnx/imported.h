@@ -36,6 +36,19 @@ inline std::string refusal_of(const ModelBuilder& builder) {
   return net.error().message();
 }
 
+/// The elements of a tensor that the importer computes.
+inline std::string computed(const ModelBuilder& builder, const std::string& name) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  INFO(net->text);
+  const net::Weight* const found = net->weights.find(name);
+  REQUIRE(found != nullptr);
+  return std::string(found->bytes);
+}
+
 inline std::size_t count_of(const std::string& text, const std::string& what) {
   std::size_t count = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))

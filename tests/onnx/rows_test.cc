@@ -233,19 +233,6 @@ TEST_CASE("ranges of whole numbers are exact, and end") {
   CHECK(has(refusal_of(range(0, 1, 0)), "steps of 0"));
 }
 
-// The elements of a tensor that the importer computes.
-std::string computed(const ModelBuilder& builder, const std::string& name) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  const Result<ImportedNet> net = import_model(*model);
-  INFO((net.ok() ? "" : net.error().message()));
-  REQUIRE(net.ok());
-  INFO(net->text);
-  const net::Weight* const found = net->weights.find(name);
-  REQUIRE(found != nullptr);
-  return std::string(found->bytes);
-}
-
 TEST_CASE("whole numbers are divided towards zero, the least one too") {
   const auto of = [](const char* op, const std::vector<int64_t>& a, const std::vector<int64_t>& b,
                      bool is_fmod = false) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace prunerc::onnx {
 namespace {
@@ -34,11 +36,18 @@ Result<void> fused_matmul(Row& row) {
   return {};
 }
 
-/// Weights of few bits, [N, blocks, bytes of a block], that stand for numbers [N, K].
+/// Weights of few bits, [N, blocks, bytes of a block], that stand for numbers [N, K]. A product reads them as [parts, part, N]
+/// with a scale for each [part, N]: a part is a block, or what divides both blocks and K.
 struct Packed {
-  int64_t n = 0, k = 0, block = 0, bits = 0, blocks = 0;
+  int64_t n = 0, k = 0, block = 0, bits = 0, blocks = 0, part = 0;
 
   int64_t per_byte() const { return 8 / bits; }
+  int64_t parts() const { return k / part; }
+  /// The block of part b, and the place of its number q there.
+  std::string block_text() const { return part == block ? "b" : fmt::format("b/{}", block / part); }
+  std::string place_text() const {
+    return part == block ? "q" : fmt::format("(b%{}*{} + q)", block / part, part);
+  }
 };
 
 Result<Packed> packed_of(Row& row, const Value& a, const Value& b) {
@@ -57,6 +66,7 @@ Result<Packed> packed_of(Row& row, const Value& a, const Value& b) {
   if (a.rank() < 1 || p.n < 1 || p.k < 1 || a.shape.back() != p.k)
     return row.unsupported("an operand that does not fit K and N");
   p.blocks = (p.k - 1) / p.block + 1;
+  p.part = std::gcd(p.k, p.block);
   if (b.dtype != ir::DType::kU8 ||
       b.shape != std::vector<int64_t>{p.n, p.blocks, p.block / p.per_byte()})
     return row.unsupported("weights of another shape or type");
@@ -79,45 +89,81 @@ std::string unpacked(const Packed& p, const std::string& byte, const std::string
 Result<std::string> of_block(Row& row, std::string_view name, const Value& value, const Packed& p,
                              int64_t per) {
   const int64_t count = (p.blocks - 1) / per + 1;
-  const std::string place =
-      per == 1 ? fmt::format("k/{}", p.block) : fmt::format("k/{}/{}", p.block, per);
+  const std::string place = per == 1 ? p.block_text() : fmt::format("{}/{}", p.block_text(), per);
   if (value.shape == std::vector<int64_t>{p.n, count}) return fmt::format("{}[j,{}]", name, place);
   if (value.shape == std::vector<int64_t>{p.n * count})
     return fmt::format("{}[j*{} + {}]", name, count, place);
   return row.unsupported("scales or zero points of another shape");
 }
 
-// The number that a weight is counted from.
+// The whole number, or the float of this type, that a weight is counted from.
 Result<std::string> zero_of(Row& row, const Value* zero, const Packed& p, ir::DType dtype) {
   if (zero == nullptr) return fmt::format("{}", int64_t{1} << (p.bits - 1));
   if (zero->dtype == ir::DType::kU8) {
     PRUNERC_TRY(const std::string byte, of_block(row, "Z", *zero, p, p.per_byte()));
-    return fmt::format("f32({})",
-                       unpacked(p, fmt::format("i32({})", byte), fmt::format("k/{}", p.block)));
+    return unpacked(p, fmt::format("i32({})", byte), p.block_text());
   }
   if (zero->dtype != dtype) return row.unsupported("zero points of another type");
-  PRUNERC_TRY(const std::string read, of_block(row, "Z", *zero, p, 1));
-  return fmt::format("f32({})", read);
+  return of_block(row, "Z", *zero, p, 1);
+}
+
+/// The factor that stands for weights in the product, and its arguments: made once of constants, so that a run reads a byte
+/// for each weight.
+struct Unpacked {
+  std::vector<Arg> args;
+  std::string text;
+};
+
+Result<Unpacked> unpacked_of(Row& row, const Packed& p, const Value& b, const Value& scales,
+                             const Value* zero, ir::DType dtype) {
+  PRUNERC_TRY(const std::string scale, of_block(row, "s", scales, p, 1));
+  PRUNERC_TRY(const std::string from, zero_of(row, zero, p, dtype));
+  // Differences of two numbers of 8 bits do not fit into 8.
+  const bool is_centred = zero == nullptr || (zero->dtype == ir::DType::kU8 && p.bits < 8);
+  std::vector<Arg> args = {{"B", &b}};
+  if (is_centred && zero != nullptr) args.push_back({"Z", zero});
+  const std::string place = p.place_text();
+  const std::string byte =
+      fmt::format("i32(B[j,{},{}])", p.block_text(),
+                  p.bits == 8 ? place : fmt::format("{}/{}", place, p.per_byte()));
+  const std::string number = unpacked(p, byte, place);
+  const ir::DType whole = is_centred ? ir::DType::kI8 : ir::DType::kU8;
+  const std::vector<int64_t> by_part = {p.parts(), p.n};
+  Unpacked out;
+  PRUNERC_TRY(const Value* const weights,
+              row.call("unpacked_weights", std::move(args), whole, {p.parts(), p.part, p.n},
+                       fmt::format("Y[b,q,j] = {}({}{});", ir::to_string(whole), number,
+                                   is_centred ? fmt::format(" - ({})", from) : "")));
+  PRUNERC_TRY(const Value* const factors,
+              row.call("scales_of_parts", {{"s", &scales}}, ir::DType::kF32, by_part,
+                       fmt::format("Y[b,j] = f32({});", scale)));
+  out.args = {{"W", weights}, {"S", factors}};
+  out.text = "f32(W[b,q,j])";
+  if (!is_centred) {
+    PRUNERC_TRY(const Value* const zeros,
+                row.call("zeros_of_parts", {{"Z", zero}}, ir::DType::kF32, by_part,
+                         fmt::format("Y[b,j] = f32({});", from)));
+    out.args.push_back({"Z", zeros});
+    out.text = fmt::format("({} - Z[b,j])", out.text);
+  }
+  out.text = fmt::format("({} * S[b,j])", out.text);
+  return out;
 }
 
 Result<void> matmul_n_bits(Row& row) {
   PRUNERC_TRY(const Value* const a, row.need(0));
   PRUNERC_TRY(const Value* const b, row.need(1));
   PRUNERC_TRY(const Value* const scales, row.need(2));
-  const Value *const zero = row.in(3), *const bias = row.in(5);
+  const Value* const bias = row.in(5);
   if (!ir::is_float(a->dtype) || a->dtype == ir::DType::kF64 || scales->dtype != a->dtype)
     return row.unsupported("operands of these types");
   PRUNERC_TRY(const Packed p, packed_of(row, *a, *b));
-  PRUNERC_TRY(const std::string scale, of_block(row, "s", *scales, p, 1));
-  PRUNERC_TRY(const std::string from, zero_of(row, zero, p, a->dtype));
-  std::vector<Arg> args = {{"A", a}, {"B", b}, {"s", scales}};
-  if (zero != nullptr) args.push_back({"Z", zero});
+  PRUNERC_TRY(Unpacked weights, unpacked_of(row, p, *b, *scales, row.in(3), a->dtype));
+  std::vector<Arg> args = std::move(weights.args);
+  args.insert(args.begin(), Arg{"A", a});
   std::vector<std::string> target = index_list(a->rank() - 1), left = target;
   target.push_back("j");
-  left.push_back("k");
-  const std::string byte = p.bits == 8 ? fmt::format("B[j,k/{0},k%{0}]", p.block)
-                                       : fmt::format("B[j,k/{0},k%{0}/{1}]", p.block, p.per_byte());
-  const std::string number = unpacked(p, fmt::format("i32({})", byte), "k");
+  left.push_back(fmt::format("b*{} + q", p.part));
   std::string result = at("acc", target);
   if (bias != nullptr) {
     if (bias->shape != std::vector<int64_t>{p.n} || bias->dtype != a->dtype)
@@ -125,11 +171,9 @@ Result<void> matmul_n_bits(Row& row) {
     args.push_back({"c", bias});
     result += " + c[j]";
   }
-  const std::string body = fmt::format(
-      "let W[j in 0..{},k in 0..{}] = (f32({}) - {}) * f32({});\n  let {} = {}[k] {} * W[j,k];\n  "
-      "{} = {};",
-      p.n, p.k, number, from, scale, at("acc", target), sum_of(a->dtype), at("A", left),
-      at("Y", target), rounded(a->dtype, result));
+  const std::string body =
+      fmt::format("let {} = {}[b,q] {} * {};\n  {} = {};", at("acc", target), sum_of(a->dtype),
+                  at("A", left), weights.text, at("Y", target), rounded(a->dtype, result));
   std::vector<int64_t> shape = a->shape;
   shape.back() = p.n;
   PRUNERC_TRY(const Value* const y, row.call(fmt::format("matmul_{}bits", p.bits), std::move(args),
@@ -152,8 +196,8 @@ Result<std::string> activation_text(Row& row, std::string_view name,
   if (name == "LeakyRelu") return leaky_relu_text(by[0]);
   if (name == "HardSigmoid") return hard_sigmoid_text(by[0], by[1]);
   if (name == "Clip") {
-    return fmt::format("min(max($, {}), {})", number_text(ir::DType::kF32, by[0]),
-                       number_text(ir::DType::kF32, by[1]));
+    return fmt::format("min({}, max({}, $))", number_text(ir::DType::kF32, by[1]),
+                       number_text(ir::DType::kF32, by[0]));
   }
   return std::string(unary_text(name));
 }

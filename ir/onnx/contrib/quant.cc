@@ -208,6 +208,40 @@ Result<void> qlinear_global_average_pool(Row& row) {
   return {};
 }
 
+/// Windows of so many elements are written out: then no schedule adds them in another order or leaves a product unrounded,
+/// as it may in a reduction, and results half way between two numbers fall as they do in ONNX Runtime.
+constexpr int64_t kMaxWritten = 64;
+
+bool is_written(const Window& w) {
+  int64_t count = 1;
+  for (const int64_t extent : w.kernel) {
+    count *= extent;
+    if (count > kMaxWritten) return false;
+  }
+  return true;
+}
+
+// Over the window, of an element as text in k0, k1, ...
+std::string window_sum(const Pool& p, const std::string& element) {
+  const Window& w = p.window;
+  if (!is_written(w)) return fmt::format("sum[{}] {}", p.over, element);
+  std::string sum;
+  for (int64_t i = 0; i < product(w.kernel); ++i) {
+    std::string tap = element;
+    int64_t left = i;
+    // The last axis is the fastest, and k10 is not taken for k1.
+    for (std::size_t axis = w.rank(); axis-- > 0;) {
+      const std::string name = fmt::format("k{}", axis),
+                        place = std::to_string(left % w.kernel[axis]);
+      for (std::size_t from = tap.find(name); from != std::string::npos; from = tap.find(name))
+        tap.replace(from, name.size(), place);
+      left /= w.kernel[axis];
+    }
+    sum += (i == 0 ? "" : " + ") + tap;
+  }
+  return sum;
+}
+
 Result<void> qlinear_average_pool(Row& row) {
   PRUNERC_TRY(const Scaled x, scaled_at(row, 0));
   PRUNERC_TRY(const Scaled y, result_at(row, 3, x.values->dtype));
@@ -219,10 +253,12 @@ Result<void> qlinear_average_pool(Row& row) {
   std::string value =
       fmt::format("s[{0}] / f32(num[{0}]) / {1}", p.target, single_read("sy", *y.scale));
   if (y.zero != nullptr) value += fmt::format(" + f32({})", single_read("zy", *y.zero));
-  const std::string body = fmt::format(
-      "let s[{0}] = sum[{1}] (f32({2}) * {3});\n  let num[{0}] = i64({4});\n  Y[{0}] = {5};",
-      p.target, p.over, centred(or_else(p, zero.empty() ? "0" : zero), zero),
-      single_read("sx", *x.scale), count, quantized(x.values->dtype, value, ""));
+  const std::string element =
+      fmt::format("(f32({}) * {})", centred(or_else(p, zero.empty() ? "0" : zero), zero),
+                  single_read("sx", *x.scale));
+  const std::string body =
+      fmt::format("let s[{0}] = {1};\n  let num[{0}] = i64({2});\n  Y[{0}] = {3};", p.target,
+                  window_sum(p, element), count, quantized(x.values->dtype, value, ""));
   PRUNERC_TRY(const Value* const result,
               row.call("qlinear_average_pool",
                        with_zeros({{"X", x.values}, {"sx", x.scale}, {"sy", y.scale}},
@@ -242,7 +278,8 @@ constexpr RowEntry kRows[] = {
     {"com.microsoft.QLinearAveragePool", qlinear_average_pool},
     {"com.microsoft.QGemm", qgemm},
     {"com.microsoft.MatMulIntegerToFloat", matmul_integer_to_float},
-    {"com.microsoft.DynamicQuantizeMatMul", dynamic_quantize_matmul}};
+    {"com.microsoft.DynamicQuantizeMatMul", dynamic_quantize_matmul},
+    {"com.microsoft.DynamicQuantizeLSTM", dynamic_quantize_lstm}};
 
 }  // namespace
 

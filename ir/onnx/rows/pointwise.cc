@@ -43,7 +43,7 @@ Result<void> abs(Row& row) { return unary(row, "if $ < 0 then -$ else $", false)
 Result<void> sign(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   if (x->dtype == ir::DType::kU8) return unary(row, "min($, 1)", false);
-  return unary(row, "if $ > 0 then 1 else if $ < 0 then -1 else 0", false);
+  return unary(row, "if $ > 0 then 1 else if $ < 0 then -1 else $", false);
 }
 Result<void> leaky_relu(Row& row) {
   return unary(row, leaky_relu_text(row.attr_float("alpha", 0.01F)));
@@ -241,17 +241,48 @@ Result<void> divide(Row& row) {
   });
 }
 
+// The rest of a division towards zero, with the sign of the dividend. The quotient in f64 may be 1 too large, which shows
+// in the rest, exact by fma. Beyond 2^52 it may be worse: NaN, as for a divisor of 0.
+std::string rest_text(ir::DType dtype, const std::string& a, const std::string& b) {
+  const auto wide = [&](const std::string& text) {
+    return dtype == ir::DType::kF64 ? text : cast(ir::DType::kF64, text);
+  };
+  const std::string x = fmt::format("abs({})", wide(a)), y = fmt::format("abs({})", wide(b));
+  const std::string quotient = fmt::format("floor({} / {})", x, y);
+  const std::string rest = fmt::format("fma(-{}, {}, {})", quotient, y, x);
+  const std::string value = fmt::format(
+      "(if {0} < 0 then f64(-1) else f64(1)) * (if {1} < 4503599627370496 then (if {2} < 0 then "
+      "{2} + "
+      "{3} else {2}) else sqrt(-{1}))",
+      a, quotient, rest, y);
+  return fmt::format("if abs({0}) < abs({1}) then {0} else {2}", a, b,
+                     dtype == ir::DType::kF64 ? value : cast(dtype, value));
+}
+
+// Of floats: with `fmod` as C has it, else with the sign of the divisor, as ONNX's reference has it.
+Result<void> float_modulo(Row& row, const Value& a, const Value& b, bool is_fmod) {
+  PRUNERC_TRY(const Value* const rest,
+              elementwise(row, "fmod", {&a, &b}, a.dtype, [&](std::vector<std::string>& r) {
+                return rest_text(a.dtype, r[0], r[1]);
+              }));
+  if (is_fmod) {
+    row.set(0, rest);
+    return {};
+  }
+  return pointwise(row, "mod", {rest, &b}, a.dtype, [](std::vector<std::string>& r) {
+    return fmt::format("if {0} < 0 && {1} > 0 || {0} > 0 && {1} < 0 then {0} + {1} else {0}", r[0],
+                       r[1]);
+  });
+}
+
 Result<void> modulo(Row& row) {
   PRUNERC_TRY(const Value* const a, row.need(0));
   PRUNERC_TRY(const Value* const b, row.need(1));
   const bool is_fmod = row.attr_int("fmod", 0) != 0;
   if (a->dtype != b->dtype || ir::is_bool(a->dtype))
     return row.unsupported("operands of these types");
+  if (ir::is_float(a->dtype)) return float_modulo(row, *a, *b, is_fmod);
   return pointwise(row, "mod", {a, b}, a->dtype, [&](std::vector<std::string>& r) {
-    if (ir::is_float(a->dtype)) {
-      return fmt::format(
-          "{0} - {1} * (if {0} / {1} < 0 then ceil({0} / {1}) else floor({0} / {1}))", r[0], r[1]);
-    }
     const Whole w(*a, r);
     // The rest has the sign of the one operand or of the other; ours is never below 0.
     const std::string rest = fmt::format("({} % {})", w.a, w.size_b);
@@ -313,27 +344,22 @@ Result<void> variadic(Row& row) {
       return row.unsupported("operands of these types");
   }
   const std::size_t count = operands.size();
-  const auto joined = [&](const std::vector<std::string>& r) {
-    std::string text = r[0];
-    for (std::size_t i = 1; i < r.size(); ++i) {
-      if (op == "Min" || op == "Max") {
-        text = fmt::format("{}({}, {})", op == "Min" ? "min" : "max", text, r[i]);
-      } else {
-        text += " + " + r[i];
-      }
-    }
-    return text;
+  const auto joined = [&](const std::vector<const Value*>& group,
+                          const std::vector<std::string>& r) {
+    if (op == "Min" || op == "Max") return extreme_text(op == "Min" ? "min" : "max", group, r);
+    return fmt::format("{}", fmt::join(r, " + "));
   };
   const auto typed = [&](std::string text) {
     return ir::is_float(dtype) ? text : cast(dtype, text);
   };
-  PRUNERC_TRY(operands,
-              joined_in_groups(std::move(operands), [&](const std::vector<const Value*>& group) {
-                return elementwise(row, op == "Mean" ? "sum" : stem_of(op), group, dtype,
-                                   [&](std::vector<std::string>& r) { return typed(joined(r)); });
-              }));
+  PRUNERC_TRY(
+      operands, joined_in_groups(std::move(operands), [&](const std::vector<const Value*>& group) {
+        return elementwise(row, op == "Mean" ? "sum" : stem_of(op), group, dtype,
+                           [&](std::vector<std::string>& r) { return typed(joined(group, r)); });
+      }));
   return pointwise(row, stem_of(op), operands, dtype, [&](std::vector<std::string>& r) {
-    return typed(op == "Mean" ? fmt::format("({}) / {}", joined(r), count) : joined(r));
+    const std::string text = joined(operands, r);
+    return typed(op == "Mean" ? fmt::format("({}) / {}", text, count) : text);
   });
 }
 
@@ -386,8 +412,8 @@ Result<void> clip(Row& row) {
   }
   return pointwise(row, "clip", operands, x->dtype, [&](std::vector<std::string>& r) {
     std::string text = r[0];
-    if (low != nullptr) text = fmt::format("max({}, {})", text, r[1]);
-    if (high != nullptr) text = fmt::format("min({}, {})", text, r.back());
+    if (low != nullptr) text = fmt::format("max({}, {})", r[1], text);
+    if (high != nullptr) text = fmt::format("min({}, {})", r.back(), text);
     return ir::is_float(x->dtype) ? text : cast(x->dtype, text);
   });
 }
@@ -453,7 +479,7 @@ std::string_view unary_text(std::string_view op) {
 }
 std::string leaky_relu_text(double alpha) { return with("if $ < 0 then {} * $ else $", alpha); }
 std::string hard_sigmoid_text(double alpha, double beta) {
-  return with("clamp({} * $ + {}, 0, 1)", alpha, beta);
+  return with("min(1, max(0, {} * $ + {}))", alpha, beta);
 }
 std::string swish_text(double alpha) { return with("$ * sigmoid({} * $)", alpha); }
 

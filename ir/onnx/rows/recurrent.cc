@@ -1,11 +1,14 @@
 // Recurrent networks, unrolled: a product for all steps at once, then for each step a product with the
 // state and a cell of single elements.
 #include "ir/onnx/row.h"
+#include "ir/onnx/text/integer.h"
+#include "ir/onnx/text/product.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace prunerc::onnx {
 namespace {
@@ -22,12 +25,12 @@ struct Activation {
 constexpr Activation kActivations[] = {
     {"sigmoid", "sigmoid($)", 0, 0},
     {"tanh", "tanh($)", 0, 0},
-    {"relu", "max($, 0)", 0, 0},
+    {"relu", "max(0, $)", 0, 0},
     {"affine", "A * $ + B", 1, 0},
     {"leakyrelu", "if $ < 0 then A * $ else $", 0.01, 0},
     {"thresholdedrelu", "if $ > A then $ else 0", 1, 0},
     {"scaledtanh", "A * tanh(B * $)", 1, 1},
-    {"hardsigmoid", "clamp(A * $ + B, 0, 1)", 0.2, 0.5},
+    {"hardsigmoid", "min(1, max(0, A * $ + B))", 0.2, 0.5},
     {"elu", "if $ < 0 then A * (exp($) - 1) else $", 1, 0},
     {"softsign", "$ / (1 + abs($))", 0, 0},
     {"softplus", "max($, 0) + log(1 + exp(-abs($)))", 0, 0},
@@ -45,10 +48,17 @@ std::string applied(const Function& function, const std::string& argument, doubl
   return "(" + out + ")";
 }
 
+enum class Weights { kFloats, kBytes };
+
 struct Form {
-  std::string_view op;
   int64_t gates;
   std::vector<std::string_view> activations;
+  Weights weights = Weights::kFloats;
+};
+
+/// Weights of 8 bits of one direction, [inputs, gates * hidden]; a scale and a zero point for all or for each column.
+struct Bytes {
+  const Value *values = nullptr, *scale = nullptr, *zero = nullptr;
 };
 
 /// All that the three have in common.
@@ -59,11 +69,13 @@ struct Layer {
   double clip = 0;
   std::vector<Function> functions;  // by direction, then as the form has them
   std::size_t functions_each = 0;
+  std::vector<Bytes> input_bytes, state_bytes;  // by direction; none: w and r are floats
 
   const Function& function(int64_t direction, std::size_t i) const {
     return functions[static_cast<std::size_t>(direction) * functions_each + i];
   }
   bool is_reversed(int64_t direction) const { return direction == 1 || starts_reversed; }
+  bool has_cell() const { return gates == 4; }
 };
 
 Result<std::vector<Function>> functions_of(Row& row, const Form& form, int64_t directions) {
@@ -108,6 +120,28 @@ bool has_shape(const Value* value, const std::vector<int64_t>& shape) {
   return value == nullptr || value->shape == shape;
 }
 
+bool has_types(const Layer& l, const Form& form) {
+  if (l.x->rank() != 3 || l.w->rank() != 3 || l.r->rank() != 3 || l.x->num_elements() == 0 ||
+      (l.bias != nullptr && l.bias->dtype != l.x->dtype))
+    return false;
+  if (form.weights == Weights::kBytes)
+    return l.x->dtype == ir::DType::kF32 && is_byte(*l.w) && is_byte(*l.r);
+  return ir::is_float(l.x->dtype) && ir::byte_size(l.x->dtype) >= 4 && l.w->dtype == l.x->dtype &&
+         l.r->dtype == l.x->dtype;
+}
+
+// Bytes lie turned: their rows are what they are multiplied with.
+bool has_shapes(const Layer& l, const Form& form) {
+  std::vector<int64_t> w = {l.directions, l.gates * l.hidden, l.inputs},
+                       r = {l.directions, l.gates * l.hidden, l.hidden};
+  if (form.weights == Weights::kBytes) {
+    std::swap(w[1], w[2]);
+    std::swap(r[1], r[2]);
+  }
+  return has_shape(l.w, w) && has_shape(l.r, r) &&
+         has_shape(l.bias, {l.directions, 2 * l.gates * l.hidden});
+}
+
 Result<Layer> layer_of(Row& row, const Form& form) {
   Layer l;
   PRUNERC_TRY(l.x, row.need(0));
@@ -117,23 +151,18 @@ Result<Layer> layer_of(Row& row, const Form& form) {
   l.is_batch_first = row.attr_int("layout", 0) != 0;
   l.clip = row.attr_float("clip", 0);
   l.gates = form.gates;
-  if (l.x->rank() != 3 || l.w->rank() != 3 || l.r->rank() != 3 || !ir::is_float(l.x->dtype) ||
-      ir::byte_size(l.x->dtype) < 4 || l.w->dtype != l.x->dtype || l.r->dtype != l.x->dtype ||
-      l.x->num_elements() == 0)
-    return row.unsupported("operands of these shapes or types");
+  if (!has_types(l, form)) return row.unsupported("operands of these shapes or types");
   l.steps = l.x->shape[l.is_batch_first ? 1 : 0];
   l.batch = l.x->shape[l.is_batch_first ? 0 : 1];
   l.inputs = l.x->shape[2];
   l.directions = l.w->shape[0];
-  l.hidden = l.r->shape[2];
+  l.hidden = l.r->shape[form.weights == Weights::kBytes ? 1 : 2];
   PRUNERC_TRY(const std::string direction,
               row.attr_choice("direction", {"forward", "reverse", "bidirectional"}));
   l.starts_reversed = direction == "reverse";
   if (l.directions != (direction == "bidirectional" ? 2 : 1) || l.hidden < 1 ||
       l.hidden > (int64_t{1} << 24) || row.attr_int("hidden_size", l.hidden) != l.hidden ||
-      !std::isfinite(l.clip) || !has_shape(l.w, {l.directions, form.gates * l.hidden, l.inputs}) ||
-      !has_shape(l.r, {l.directions, form.gates * l.hidden, l.hidden}) ||
-      !has_shape(l.bias, {l.directions, 2 * form.gates * l.hidden}))
+      !std::isfinite(l.clip) || !has_shapes(l, form))
     return row.unsupported("operands that do not fit together");
   if (l.steps > kMaxSteps) return row.unsupported("more than 1024 steps");
   if (row.in(4) != nullptr) {
@@ -153,9 +182,61 @@ std::string bias_text(const Layer& l, int64_t direction, const std::string& gate
   return fmt::format("B[{0}, {1} + 0] + B[{0}, {1} + {2}]", direction, gate, second);
 }
 
+// What there is of one direction; without a copy where the model holds it.
+Result<const Value*> of_direction(Row& row, const Value& x, int64_t direction) {
+  const std::vector<int64_t> shape(x.shape.begin() + 1, x.shape.end());
+  if (x.known) {
+    Constant part = *x.known;
+    const std::size_t size = part.bytes.size() / static_cast<std::size_t>(x.shape[0]);
+    part.bytes = part.bytes.substr(static_cast<std::size_t>(direction) * size, size);
+    part.shape = shape;
+    return row.constant(part);
+  }
+  const std::vector<std::string> index = index_list(x.rank() - 1);
+  std::vector<std::string> reads = index;
+  reads.insert(reads.begin(), std::to_string(direction));
+  return row.call("of_direction", {{"X", &x}}, x.dtype, shape,
+                  fmt::format("{} = {};", at("Y", index), at("X", reads)));
+}
+
+// The matrix w by direction, and its scale and zero point, inputs `first` and the next one.
+Result<std::vector<Bytes>> bytes_of(Row& row, const Layer& l, const Value& w, std::size_t first) {
+  PRUNERC_TRY(const Value* const scale, row.need(first));
+  PRUNERC_TRY(const Value* const zero, row.need(first + 1));
+  for (const Value* item : {scale, zero}) {
+    if (item->dtype != (item == scale ? ir::DType::kF32 : w.dtype))
+      return row.unsupported("a scale or zero point of another type");
+    if (item->shape != std::vector<int64_t>{l.directions} &&
+        item->shape != std::vector<int64_t>{l.directions, l.gates * l.hidden})
+      return row.unsupported("scales or zero points of another shape");
+  }
+  std::vector<Bytes> out(static_cast<std::size_t>(l.directions));
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    const auto direction = static_cast<int64_t>(d);
+    PRUNERC_TRY(out[d].values, of_direction(row, w, direction));
+    PRUNERC_TRY(out[d].scale, of_direction(row, *scale, direction));
+    PRUNERC_TRY(out[d].zero, of_direction(row, *zero, direction));
+  }
+  return out;
+}
+
+// What is multiplied becomes 8 bits, too, spread over all that it holds.
+Result<const Value*> bytes_product(Row& row, const Value& x, const Bytes& w, const Value* bias) {
+  PRUNERC_TRY(const Quantized q, dynamically_quantized(row, x));
+  return integer_to_float(row, {q.values, q.scale, q.zero, w.values, w.scale, w.zero, bias});
+}
+
 // [step, batch, gates * hidden]. `inner`: gates from here on take the state's bias later.
 Result<const Value*> projected(Row& row, const Layer& l, int64_t direction,
                                std::optional<int64_t> inner) {
+  if (!l.input_bytes.empty()) {
+    const Value* bias = nullptr;
+    if (l.bias != nullptr) {
+      PRUNERC_TRY(bias, row.call("bias_of_gates", {{"B", l.bias}}, l.x->dtype, {l.gates * l.hidden},
+                                 fmt::format("Y[g] = {};", bias_text(l, direction, "g", true))));
+    }
+    return bytes_product(row, *l.x, l.input_bytes[static_cast<std::size_t>(direction)], bias);
+  }
   std::vector<Arg> args = {{"X", l.x}, {"W", l.w}};
   const std::string x_at = l.is_batch_first ? "X[b, t, k]" : "X[t, b, k]";
   const std::string sum = fmt::format("sum[k] {} * W[{}, g, k]", x_at, direction);
@@ -249,6 +330,12 @@ using StepFn = Result<State> (*)(Row& row, const Layer& l, int64_t direction, co
 
 Result<const Value*> with_state(Row& row, const Layer& l, int64_t direction, const Value& gates,
                                 const Value& h) {
+  if (!l.state_bytes.empty()) {
+    PRUNERC_TRY(const Value* const product,
+                bytes_product(row, h, l.state_bytes[static_cast<std::size_t>(direction)], nullptr));
+    return row.call("gates", {{"G", &gates}, {"P", product}}, l.x->dtype, gates.shape,
+                    "Y[b, g] = G[b, g] + P[b, g];");
+  }
   return row.call("gates", {{"G", &gates}, {"H", &h}, {"R", l.r}}, l.x->dtype, gates.shape,
                   fmt::format("Y[b, g] = G[b, g] + (sum[k] H[b, k] * R[{}, g, k]);", direction));
 }
@@ -337,8 +424,7 @@ Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn 
   PRUNERC_TRY(const Value* const all, projected(row, l, direction, inner));
   State state;
   PRUNERC_TRY(state.h, first_state(row, l, row.in(5), direction));
-  PRUNERC_TRY(state.c,
-              first_state(row, l, row.node().op == "LSTM" ? row.in(6) : nullptr, direction));
+  PRUNERC_TRY(state.c, first_state(row, l, l.has_cell() ? row.in(6) : nullptr, direction));
   Track track;
   for (int64_t i = 0; i < l.steps; ++i) {
     const int64_t t = l.is_reversed(direction) ? l.steps - 1 - i : i;
@@ -363,10 +449,14 @@ Result<const Value*> last_states(Row& row, const Layer& l, const std::vector<con
 Result<void> recurrent(Row& row, const Form& form, StepFn step, std::optional<int64_t> inner) {
   PRUNERC_TRY(Layer l, layer_of(row, form));
   if (inner) *inner *= l.hidden;
-  if (form.op == "LSTM" && row.in(7) != nullptr) {
+  if (l.has_cell() && row.in(7) != nullptr) {
     l.peepholes = row.in(7);
-    if (!has_shape(l.peepholes, {l.directions, 3 * l.hidden}))
-      return row.unsupported("peepholes of another shape");
+    if (!has_shape(l.peepholes, {l.directions, 3 * l.hidden}) || l.peepholes->dtype != l.x->dtype)
+      return row.unsupported("peepholes of another shape or type");
+  }
+  if (form.weights == Weights::kBytes) {
+    PRUNERC_TRY(l.input_bytes, bytes_of(row, l, *l.w, 8));
+    PRUNERC_TRY(l.state_bytes, bytes_of(row, l, *l.r, 10));
   }
   std::vector<Track> tracks;
   for (int64_t d = 0; d < l.directions; ++d) {
@@ -407,18 +497,23 @@ Result<void> recurrent(Row& row, const Form& form, StepFn step, std::optional<in
 }
 
 Result<void> lstm(Row& row) {
-  return recurrent(row, {"LSTM", 4, {"sigmoid", "tanh", "tanh"}}, lstm_step, std::nullopt);
+  return recurrent(row, {4, {"sigmoid", "tanh", "tanh"}}, lstm_step, std::nullopt);
 }
 Result<void> gru(Row& row) {
   // The third gate's second bias belongs to the state.
-  return recurrent(row, {"GRU", 3, {"sigmoid", "tanh"}}, gru_step, 2);
+  return recurrent(row, {3, {"sigmoid", "tanh"}}, gru_step, 2);
 }
-Result<void> rnn(Row& row) { return recurrent(row, {"RNN", 1, {"tanh"}}, rnn_step, std::nullopt); }
+Result<void> rnn(Row& row) { return recurrent(row, {1, {"tanh"}}, rnn_step, std::nullopt); }
 
 constexpr RowEntry kRows[] = {{"LSTM", lstm}, {"GRU", gru}, {"RNN", rnn}};
 
 }  // namespace
 
 std::span<const RowEntry> recurrent_rows() { return kRows; }
+
+Result<void> dynamic_quantize_lstm(Row& row) {
+  if (row.has("layout")) return row.unsupported("the attribute layout");
+  return recurrent(row, {4, {"sigmoid", "tanh", "tanh"}, Weights::kBytes}, lstm_step, std::nullopt);
+}
 
 }  // namespace prunerc::onnx

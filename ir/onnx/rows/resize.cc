@@ -24,8 +24,8 @@ const Value* table(Row& row, const std::vector<int64_t>& numbers) {
   return row.int_vector(numbers);
 }
 
-const Value* weight_table(Row& row, const ResizeTaps& plan) {
-  ir::Tensor tensor(ir::DType::kF32, {static_cast<int64_t>(plan.first.size()), plan.taps});
+const Value* weight_table(Row& row, const ResizeTaps& plan, ir::DType dtype) {
+  ir::Tensor tensor(dtype, {static_cast<int64_t>(plan.first.size()), plan.taps});
   for (std::size_t i = 0; i < plan.weights.size(); ++i)
     tensor.set(static_cast<int64_t>(i), plan.weights[i]);
   return row.constant(tensor);
@@ -76,10 +76,11 @@ Result<const Value*> copied(Row& row, const Value& x, const std::vector<ResizeAx
                               may_leave ? " or " + number_text(x.dtype, outside) : ""));
 }
 
-/// One axis as weighted sums.
+/// One axis as weighted sums, in f64 where the image is.
 Result<const Value*> summed(Row& row, const Value& x, std::size_t axis, const ResizeAxis& sizes,
                             const ResizeTaps& plan, ir::DType dtype, double outside) {
-  std::vector<Arg> args = {{"X", &x}, {"W", weight_table(row, plan)}};
+  const ir::DType wide = x.dtype == ir::DType::kF64 ? x.dtype : ir::DType::kF32;
+  std::vector<Arg> args = {{"X", &x}, {"W", weight_table(row, plan, wide)}};
   const std::string index = fmt::format("i{}", axis);
   std::string first;
   bool may_leave = false;
@@ -108,10 +109,10 @@ Result<const Value*> summed(Row& row, const Value& x, std::size_t axis, const Re
     for (int64_t t = 0; t < plan.taps; ++t)
       sum += (t == 0 ? "" : " + ") + element(std::to_string(t));
   } else {
-    sum = fmt::format("(sum:f32[t in 0..{}] {})", plan.taps, element("t"));
+    sum = fmt::format("(sum:{}[t in 0..{}] {})", ir::to_string(wide), plan.taps, element("t"));
   }
   if (plan.has_outside) {
-    ir::Tensor added(ir::DType::kF32, {sizes.out});
+    ir::Tensor added(wide, {sizes.out});
     for (std::size_t i = 0; i < plan.is_outside.size(); ++i)
       added.set(static_cast<int64_t>(i), plan.is_outside[i] ? outside : 0);
     args.push_back({"E", row.constant(added)});

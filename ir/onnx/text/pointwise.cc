@@ -90,6 +90,24 @@ std::string stem_of(std::string_view op) {
   return stem;
 }
 
+std::string extreme_text(std::string_view name, const std::vector<const Value*>& operands,
+                         const std::vector<std::string>& reads) {
+  std::vector<std::string> numbers, others;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const bool is_number = !ir::is_float(operands[i]->dtype) || literal(*operands[i]);
+    (is_number ? numbers : others).push_back(reads[i]);
+  }
+  // The last operand needs no check: it goes through all calls.
+  std::string checks;
+  for (std::size_t i = 0; i + 1 < others.size(); ++i)
+    checks += fmt::format("if {0} != {0} then {0} else ", others[i]);
+  numbers.insert(numbers.end(), others.begin(), others.end());
+  std::string text = numbers.back();
+  for (std::size_t i = numbers.size() - 1; i-- > 0;)
+    text = fmt::format("{}({}, {})", name, numbers[i], text);
+  return checks + text;
+}
+
 std::string put(std::string_view text, std::string_view operand) {
   std::string out;
   for (const char c : text) out += c == '$' ? std::string(operand) : std::string(1, c);

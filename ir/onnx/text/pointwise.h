@@ -31,6 +31,11 @@ Result<const Value*> elementwise(Row& row, std::string_view stem,
 Result<void> pointwise(Row& row, std::string_view stem, const std::vector<const Value*>& operands,
                        ir::DType dtype, const Body& body);
 
+/// "max(a, max(b, c))", or of "min": NaN where any operand is. `reads` are those of the operands, of which there is
+/// at least one. Numbers known now go first, and cost no check.
+std::string extreme_text(std::string_view name, const std::vector<const Value*>& operands,
+                         const std::vector<std::string>& reads);
+
 /// The text with the operand for each $.
 std::string put(std::string_view text, std::string_view operand);
 /// A function of the first input, which $ stands for. 16-bit floats are computed wide, as other runtimes do.
@@ -40,7 +45,8 @@ std::string_view unary_text(std::string_view op);
 std::string leaky_relu_text(double alpha);
 std::string hard_sigmoid_text(double alpha, double beta);
 std::string swish_text(double alpha);
-inline constexpr std::string_view kReluText = "max($, 0)";
+/// The number stands first: max and min give their second operand where either is NaN.
+inline constexpr std::string_view kReluText = "max(0, $)";
 inline constexpr std::string_view kGeluText = "0.5 * $ * (1 + erf($ * 0.7071067812))";
 inline constexpr std::string_view kTanhGeluText =
     "0.5 * $ * (1 + tanh(0.7978845608 * ($ + 0.044715 * $ * $ * $)))";

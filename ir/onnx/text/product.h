@@ -45,6 +45,7 @@ Result<void> einsum(Row& row);
 Result<void> qgemm(Row& row);
 Result<void> matmul_integer_to_float(Row& row);
 Result<void> dynamic_quantize_matmul(Row& row);
+Result<void> dynamic_quantize_lstm(Row& row);
 
 }  // namespace prunerc::onnx
 

@@ -1,1 +1,0 @@
-J þ}qÀÉÁCƒÃÀ·@÷˜ÏCRîêB\bÕCIlA¨¨ B€CCÅ|Á½vÎC².lB2/pÁÛ+[C%pßB«¨©Ct‰ÁqÕÀŠ2™C˜EBZ‹ÛCÀ©¤Á¸	ÓA_‡mC†B›¤ûC~Å±AP0¡A‘VCj”óBd8»BTðÂcV$?T‘ICœèÒBç‘ãCr]ÀÎÎAÖ¤C

@@ -1,1 +1,0 @@
-J úY9C˜ÆB^¸A§»åAª†(BÚÕlÁÍÙÁÕ¸ÂL•×@ÒáA¥YCÑáB½A'~äA4ÃBzšECÇRqBB«£B¶ÈUBßå‰BÈ`‡Cn²BcB¿",B7(pB´A²Bþ*‰BŒX£AJ˜ˆADqB[÷óB¤FBì2AŠöBœc0BÕé*C¼í‘@–šfB™BA¯þ¶A

@@ -1,1 +1,0 @@
-JS_[MSSaZTWVfdMTO]]DY

@@ -1,1 +1,0 @@
-J2IXbWd^ddSWPXV@@VN?/@vR45DKFP`wlnd`f]V@@OS96->NGU@C

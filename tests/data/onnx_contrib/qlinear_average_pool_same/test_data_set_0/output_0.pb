@@ -1,1 +1,0 @@
-JVa[jK0._B<(LXLRjdS[m>,Is

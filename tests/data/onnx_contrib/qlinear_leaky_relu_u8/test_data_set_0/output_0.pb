@@ -1,1 +1,0 @@
-ÈJÈ?<mQkn<_LY]UZ`O9“qƒ€BOsq_@PYKxbem’=j@NV…M?Ÿ<~Xo\o~‰=e?p~Za;LM}?L’^f{\tF@{Uz†=]‡WTB?9hg:’ee‰EM€>F\QlB\mLKaxe8iPrQO}{a:cy‰{\~Y˜[l9cƒQY[G=lNbbGm>e=o@asFTj;@lICbL~B„K;GYDKGqlkC:|9e??}l=…›8]z\NTLAT@s
