@@ -44,6 +44,50 @@ int count(const std::string& text, const std::string& what) {
   return found;
 }
 
+TEST_CASE("a window over all of a map is one axis") {
+  const auto pool = [](int window, int out) {
+    return base_trace(fmt::format(
+        R"(program p(X: f32[8, 7, 7]) -> (Y: f32[8, {1}, {1}]) {{
+      for c in 8 {{ for y in {1} {{ for x in {1} {{ for h in {0} {{ for w in {0} {{
+        block "Y" [vc: S(8) = c, vy: S({1}) = y, vx: S({1}) = x, vh: R({0}) = h, vw: R({0}) = w] {{
+          init {{ Y[vc, vy, vx] = 0f32 }}
+          Y[vc, vy, vx] = Y[vc, vy, vx] + X[vc, vy + vh, vx + vw] }} }} }} }} }} }} }})",
+        window, out));
+  };
+  const std::string whole = pool(7, 1);
+  INFO(whole);
+  CHECK(count(whole, "a3*7 + a4") == 1);
+  CHECK(count(whole, "rfactor(") > 0);
+  CHECK(count(pool(6, 2), "a3*6 + a4") == 0);
+}
+
+// Y[n, c, ..] = X[n, c, ..] - m[n, c // 4], m the sum of a group of four channels.
+std::string group_norm(int batch, const char* mean) {
+  return fmt::format(R"(program p(X: f32[{0}, 12, 9, 9]) -> (Y: f32[{0}, 12, 9, 9]) {{
+  buffer m: f32[{0}, 3] global
+  for n in {0} {{ for g in 3 {{ for c in 4 {{ for h in 9 {{ for w in 9 {{
+    block "m" [vn: S({0}) = n, vg: S(3) = g, vc: R(4) = c, vh: R(9) = h, vw: R(9) = w] {{
+      init {{ m[vn, vg] = 0f32 }} m[vn, vg] = m[vn, vg] + X[vn, vg*4 + vc, vh, vw] }} }} }} }} }} }}
+  for n1 in {0} {{ for k in 12 {{ for y in 9 {{ for x in 9 {{
+    block "Y" [wn: S({0}) = n1, wc: S(12) = k, wh: S(9) = y, ww: S(9) = x] {{
+      Y[wn, wc, wh, ww] = X[wn, wc, wh, ww] - m[{1}] }} }} }} }} }}
+}})",
+                     batch, mean);
+}
+
+TEST_CASE("rows that share a mean are one row of its chain") {
+  const std::string trace = base_trace(group_norm(2, "wn, wc // 4"));
+  INFO(trace);
+  CHECK(count(trace, "(a0, a1, a2, a3) -> (a0, a1 // 4, a1 % 4, a2, a3)") == 1);
+  // The pixels of the sum and of the stage.
+  CHECK(count(trace, "(a0, a1, a2, a3, a4) -> (a0, a1, a2, a3*9 + a4)") == 2);
+  CHECK(count(trace, "compute_at(@B0") == 1);
+  // Two times three groups.
+  CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
+  // A mean that does not go by all axes before is no row's.
+  CHECK(count(base_trace(group_norm(2, "0, wc // 4")), "a1 // 4") == 0);
+}
+
 TEST_CASE("axes of extent 1 that one block of a chain lacks are no rows") {
   const std::string trace = base_trace(R"(program p(X: f32[1, 6, 40]) -> (Y: f32[1, 6, 40]) {
   buffer m: f32[6] global
