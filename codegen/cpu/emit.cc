@@ -146,6 +146,7 @@ void Emitter::emit(Stmt s) {
   if (!s.defined() || !status_.ok()) return;
   memo_.clear();
   affine_memo_.clear();
+  around_.push_back(s);
   visit(s, Overload{
                [&](const Seq& n) {
                  for (Stmt child : n.stmts) emit(child);
@@ -159,6 +160,7 @@ void Emitter::emit(Stmt s) {
                [&](const If& n) { emit_if(n); },
                [&](const Alloc& n) { emit_alloc(n); },
            });
+  around_.pop_back();
 }
 
 void Emitter::emit_if(const If& branch) {

@@ -14,6 +14,15 @@ using namespace ir;
 using llvm::Value;
 
 Value* Emitter::eval(Expr e) {
+  if (mask_ != branch_mask_) {
+    const Load* load = e.as<Load>();
+    if (load != nullptr && runs_anyway(*load)) {
+      Value* const saved = std::exchange(mask_, branch_mask_);
+      Value* v = eval(e);
+      mask_ = saved;
+      return v;
+    }
+  }
   const auto key = std::make_pair(e.node(), mask_);
   if (const auto it = memo_.find(key); it != memo_.end()) return it->second;
   Value* v = eval_uncached(e);

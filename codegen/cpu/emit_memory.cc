@@ -1,12 +1,14 @@
 // Indices, addresses and loads.
 #include "codegen/cpu/emitter.h"
 #include "ir/arith/simplify.h"
+#include "ir/equal.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace prunerc::codegen {
@@ -21,6 +23,17 @@ namespace {
 constexpr int64_t kMaxShuffleStride = 4;
 
 int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
+
+// Is the load part of e, and of nothing in it that a condition may leave out?
+bool always_loads(Expr e, Expr load) {
+  if (structural_equal(e, load)) return true;
+  if (const Select* select = e.as<Select>()) return always_loads(select->condition, load);
+  const bool is_lazy = e.kind() == ExprKind::kAnd || e.kind() == ExprKind::kOr;
+  if (is_lazy) return always_loads(as_binary(e)->lhs, load);
+  bool found = false;
+  for_each_child(e, [&](Expr child) { found = found || always_loads(child, load); });
+  return found;
+}
 
 }  // namespace
 
@@ -159,6 +172,25 @@ bool Emitter::on_private_stack(BufferId id) const {
   if (lanes_ * byte_size(program_.buffer(id).dtype) > stack_slack_bytes()) return false;
   return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_ &&
          !captured_.contains(id);
+}
+
+// A load that an expression hides behind a condition, but that a store beside it or around does in any
+// case: it needs no mask of its own. LLVM makes registers only of memory that no mask stands before.
+bool Emitter::runs_anyway(const Load& node) const {
+  // What data point to may have changed in between.
+  if (std::any_of(node.indices.begin(), node.indices.end(), has_load)) return false;
+  const Expr load(&node);
+  const auto loads = [&](Stmt s) {
+    const Store* store = s.as<Store>();
+    if (store == nullptr) return false;
+    return always_loads(store->value, load) ||
+           std::any_of(store->indices.begin(), store->indices.end(),
+                       [&](Expr index) { return always_loads(index, load); });
+  };
+  return std::any_of(around_.begin(), around_.end(), [&](Stmt s) {
+    const Seq* seq = s.as<Seq>();
+    return seq == nullptr ? loads(s) : std::any_of(seq->stmts.begin(), seq->stmts.end(), loads);
+  });
 }
 
 // Tells LLVM that accesses of buffers at different places never overlap.

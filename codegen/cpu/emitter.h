@@ -129,6 +129,7 @@ class Emitter {
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;
+  bool runs_anyway(const ir::Load& node) const;
   /// Room on both sides of a stack buffer for the masked-off lanes of one vector around a valid
   /// element. Units: bytes.
   int64_t stack_slack_bytes() const { return 4 * vector_bytes_; }
@@ -206,6 +207,7 @@ class Emitter {
   // The part of mask_ that comes from statements: where it is in force, at least one of its lanes
   // is set.
   llvm::Value* branch_mask_ = nullptr;
+  std::vector<ir::Stmt> around_;  // statements being emitted, outermost first
   // Values of shared subexpressions within one statement.
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, std::optional<Affine>> affine_memo_;

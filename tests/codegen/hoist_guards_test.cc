@@ -10,6 +10,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace prunerc {
 namespace {
 
@@ -125,6 +127,30 @@ program p(A: f32[3, 24], B: f32[4, 24], C: f32[2, 24]) -> (Y: f32[9, 24]) {
   CHECK(count(text, "if c <") == 2);
   check_same_result(base, *out, 1);
   CHECK(compare_with_interpreter(base, base, 2) == "");
+}
+
+TEST_CASE("a sum's loop is cut where its last tile begins") {
+  const auto sums = [](int64_t n, int64_t steps) {
+    return parse_or_die(fmt::format(R"(program p(X: f32[5, {0}]) -> (Y: f32[5, 16]) {{
+      for i in 5 @L0 {{ for k in {1} @L1 {{ for j in 16 @L2 vectorized {{
+        block "Y" @B0 [vi: S(5) = i, vk: R({1}) = k, vj: S(16) = j] where k*16 + j < {0} {{
+          init {{ Y[vi, vj] = 0f32 }} Y[vi, vj] = Y[vi, vj] + X[vi, vk*16 + vj] }} }} }} }} }})",
+                                    n, steps));
+  };
+  const Result<Program> out = codegen::lower_cpu(sums(40, 3), *target_from_string("cpu"));
+  REQUIRE_OK(out);
+  const std::string text = print(*out);
+  INFO(text);
+  CHECK(count(text, "for k in 2 ") == 1);
+  CHECK(count(text, "else") == 0);
+  // The lanes of the last vector.
+  CHECK(count(text, "if ") == 1);
+  for (const auto& [n, steps] : {std::pair(17, 2), {40, 3}, {48, 3}, {113, 8}}) {
+    INFO(n);
+    check_same_result(sums(n, steps),
+                      *codegen::lower_cpu(sums(n, steps), *target_from_string("cpu")), 1);
+    CHECK(compare_with_interpreter(sums(n, steps), sums(n, steps), 2) == "");
+  }
 }
 
 }  // namespace prunerc

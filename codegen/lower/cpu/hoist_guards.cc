@@ -1,7 +1,8 @@
 // Conditions leave loops, so that whole tiles run without them.
 // Clamped subscripts count as such: max(e, 0) is e where 0 <= e.
 // Before: guards stand where blocks stood. After: a tile has a version in which those that hold for
-// all its copies are gone; one that is decided outside of a loop stands there, or shortens it.
+// all its copies are gone; one that is decided outside of a loop stands there, shortens it, or cuts
+// it in two.
 //     for i in 3 { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } }
 // ~>  for i in 3 {
 //       if i < 2 { for j in 4 unrolled { T[i*4 + j] = A[i*4 + j] } }
@@ -336,10 +337,10 @@ class GuardHoisting {
   Stmt clamped(const Loop& loop, Stmt body) {
     Loop changed = loop;
     changed.body = body;
-    const If* branch = body.as<If>();
-    if (branch == nullptr || branch->else_body.defined() || loop.loop_kind != LoopKind::kSerial) {
-      return body.is(loop.body) ? Stmt(&loop) : b_.loop(changed);
-    }
+    const If* branch = loop.loop_kind == LoopKind::kSerial ? body.as<If>() : nullptr;
+    const bool chooses = branch != nullptr && branch->else_body.defined();
+    if (const Stmt parts = chooses ? parted(loop, *branch) : Stmt(); parts.defined()) return parts;
+    if (branch == nullptr || chooses) return body.is(loop.body) ? Stmt(&loop) : b_.loop(changed);
     std::vector<Expr> kept;
     for (Expr c : conjuncts(branch->condition)) {
       const Expr limit = upper_limit(loop, c);
@@ -351,6 +352,39 @@ class GuardHoisting {
     }
     changed.body = if_all(b_, kept, branch->then_body);
     return b_.loop(changed);
+  }
+
+  //     for v in n { if v < c { S } else { T } }
+  // ~>  for v in c { S }  for v in n - c { T, v + c for v }
+  // Only in loops that no store moves with: later passes know the elements of a tile by their loops.
+  Stmt parted(const Loop& loop, const If& branch) {
+    const bool is_single = conjuncts(branch.condition).size() == 1 && branch.then_body.defined();
+    const Expr limit = is_single ? upper_limit(loop, branch.condition) : Expr();
+    const int64_t extent = constant_or(loop.extent, 0);
+    const int64_t first = limit.defined() ? constant_or(limit, 0) : 0;
+    if (first < 1 || first >= extent || stores_along(Stmt(&branch), loop.var->id)) return {};
+    Loop low = loop, high = loop;
+    low.body = high.body = {};
+    low.extent = limit;
+    high.id = b_.fresh_loop_id();
+    high.var = b_.fresh_var(loop.var->name);
+    high.extent = b_.int_imm(extent - first);
+    const VarMap behind = {{loop.var->id, b_.add(high.var, limit)}};
+    return b_.seq(
+        {clamped(low, branch.then_body), clamped(high, substitute(b_, branch.else_body, behind))});
+  }
+
+  static bool stores_along(Stmt s, VarId var) {
+    bool found = false;
+    walk(
+        s,
+        [&](Stmt part) {
+          const Store* store = part.as<Store>();
+          found = found || (store != nullptr && mentions(store->indices, var));
+          return !found;
+        },
+        [](Expr) {});
+    return found;
   }
 
   // The number of iterations v = 0, 1, ... for which c holds, if they are the first ones.

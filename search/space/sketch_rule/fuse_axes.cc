@@ -12,6 +12,8 @@
 // Pixels that are themselves the vectors (channels first) become one axis too where a row of them does not
 // fill a vector: 7 rows of 7 are seven vectors half empty, 49 pixels are three and one element. So do those of
 // an elementwise block that is alone: 28 rows of 28 are 49 whole vectors.
+#include "ir/arith/simplify.h"
+#include "ir/map.h"
 #include "ir/query.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
@@ -115,17 +117,20 @@ std::string map_text(const ir::Block& block, const Run& run, bool spatial_only) 
 /// Vectors along an axis lose at most so much of their lanes at its end before its neighbours are taken in.
 constexpr double kMaxLostLanes = 0.1;
 
+bool fills_vectors(const SketchContext& context, const BlockFacts& facts, const Axis& axis) {
+  const int64_t lanes = context.target.lanes(facts.element_bytes);
+  const int64_t padded = ceil_div(axis.extent, lanes) * lanes;
+  return static_cast<double>(axis.extent) >= (1 - kMaxLostLanes) * static_cast<double>(padded);
+}
+
 // The spatial variables up to the contiguous one that are side by side in all that moves along them:
 // nullopt if there are none, or the contiguous one fills a vector. Longer ones stay, although their last
 // vector may be half empty: what an epilogue reads is then no longer contiguous.
 std::optional<Run> find_vector_run(const SketchContext& context, const BlockFacts& facts) {
   const std::optional<TileAxes> axes = find_axes(facts);
   if (!axes) return std::nullopt;
-  const int64_t lanes = context.target.lanes(facts.element_bytes);
-  const int64_t padded = ceil_div(axes->vector.extent, lanes) * lanes;
-  const bool fills =
-      static_cast<double>(axes->vector.extent) >= (1 - kMaxLostLanes) * static_cast<double>(padded);
-  if (fills || axes->vector.extent > lanes) return std::nullopt;
+  const bool is_long = axes->vector.extent > context.target.lanes(facts.element_bytes);
+  if (is_long || fills_vectors(context, facts, axes->vector)) return std::nullopt;
   const ir::Block& block = *facts.block;
   Run best{static_cast<std::size_t>(axes->vector.iter),
            static_cast<std::size_t>(axes->vector.iter) + 1};
@@ -159,6 +164,13 @@ Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
   return epilogue.valid() ? context.schedule.compute_inline(copy) : Result<void>();
 }
 
+bool moves_along(const ir::Block& block, const Run& run, ir::Expr index) {
+  for (std::size_t i = run.first; i < run.last; ++i) {
+    if (mentions(index, block.iters[i].var->id)) return true;
+  }
+  return false;
+}
+
 // Whether the value that a block stores depends on where along the run it is, as a triangle does: its
 // conditions would be of digits.
 bool computes_with(const ir::Block& block, const Run& run) {
@@ -176,54 +188,82 @@ bool computes_with(const ir::Block& block, const Run& run) {
 }
 
 // Whether subscripts that move along the run are its variables, and no clamps or sums of them.
-bool is_plain(const ir::Block& block, const Run& run) {
+// Variables of extent 1 count as the 0 that they are: a window over all of a map has its corner there.
+bool is_plain(const ir::Program& program, const ir::Block& block, const Run& run) {
+  ir::IrBuilder b(program);
+  ir::VarMap units;
+  for (const ir::IterVar& iter : block.iters) {
+    if (extent_of(iter) == 1) units[iter.var->id] = b.int_imm(0);
+  }
   const auto fits = [&](const ir::Access& access) {
     return std::all_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
-      bool moves = false;
-      for (std::size_t i = run.first; i < run.last; ++i) {
-        moves = moves || mentions(range.min, block.iters[i].var->id);
-      }
-      return !moves || range.min.kind() == ir::ExprKind::kVar;
+      if (!moves_along(block, run, range.min)) return true;
+      const ir::Expr index = ir::simplify(b, ir::substitute(b, range.min, units), {});
+      return index.kind() == ir::ExprKind::kVar || ir::constant_value(index) == 0;
     });
   };
   return std::all_of(block.reads.begin(), block.reads.end(), fits) &&
          std::all_of(block.writes.begin(), block.writes.end(), fits);
 }
 
-// The variable and the one before it become one, if they lie side by side in every access.
-Result<void> join_with_previous(SketchContext& context, BlockId id, const Axis& axis) {
-  const ir::Block& block = *find_block(context.program(), id);
-  const auto last = static_cast<std::size_t>(axis.iter);
-  if (last == 0 || block.iters[last - 1].kind != block.iters[last].kind) return {};
-  const Run run{last - 1, last + 1};
-  const bool fits = has_one_stride(context.program(), block, run) && is_plain(block, run);
-  if (!fits || computes_with(block, run)) return {};
-  const std::string map = map_text(block, run, false);
-  PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
-  return {};
+// Whether what is read along the run are inputs: what other blocks compute goes by its axes.
+bool reads_inputs(const ir::Program& program, const ir::Block& block, const Run& run) {
+  return std::all_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return program.buffer(access.buffer).role == ir::BufferRole::kInput ||
+           std::none_of(access.region.begin(), access.region.end(),
+                        [&](const ir::Range& range) { return moves_along(block, run, range.min); });
+  });
 }
 
-// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it:
-// another block would go by its axes.
+// The variable and the one before it, if they lie side by side in every access.
+std::optional<Run> with_previous(const ir::Program& program, const ir::Block& block,
+                                 const Axis& axis) {
+  const auto last = static_cast<std::size_t>(axis.iter);
+  if (last == 0 || block.iters[last - 1].kind != block.iters[last].kind) return std::nullopt;
+  const Run run{last - 1, last + 1};
+  const bool fits = has_one_stride(program, block, run) && is_plain(program, block, run);
+  return fits && !computes_with(block, run) ? std::optional(run) : std::nullopt;
+}
+
+Result<void> join(SketchContext& context, const ir::Block& block, const Run& run) {
+  const Result<std::vector<ir::LoopId>> joined =
+      context.schedule.transform_block_layout(block.id, map_text(block, run, false));
+  return joined.ok() ? Result<void>() : joined.error();
+}
+
+// The contiguous axis of an elementwise block that nobody reads, if vectors do not divide it and rows
+// for all threads are left.
 Result<void> join_rows(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
-  const bool is_alone = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
-                        facts.block->writes.size() == 1 && context.schedule.blocks().size() == 1;
-  if (!is_alone || facts.spatial.empty()) return {};
+  const bool is_last = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
+                       facts.block->writes.size() == 1 && context.schedule.consumers(id).empty();
+  if (!is_last || facts.spatial.empty()) return {};
   const Axis& axis = facts.spatial.back();
   const bool fills = axis.extent % context.target.lanes(facts.element_bytes) == 0;
   if (fills || !is_contiguous(facts.block->writes[0], axis.var)) return {};
-  return join_with_previous(context, id, axis);
+  const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);
+  if (!run || !reads_inputs(context.program(), *facts.block, *run)) return {};
+  int64_t rows = 1;
+  for (std::size_t i = 0; i < run->first; ++i) rows *= extent_of(facts.block->iters[i]);
+  if (rows < context.target.num_threads) return {};
+  return join(context, *facts.block, *run);
 }
 
-// A contiguous axis that is summed over and fills no vector: a mean over 7 rows of 7 is one over 49.
+// A contiguous axis that is summed over and leaves lanes empty: a mean over 7 rows of 7 is one over 49.
+// A total keeps an axis for its parts.
 Result<void> join_summed(SketchContext& context, BlockId id) {
-  const BlockFacts facts = facts_of(context.schedule, id);
-  if (facts.block == nullptr || !facts.trivial || facts.reduce.empty()) return {};
-  const Axis& axis = facts.reduce.back();
-  const bool fills = axis.extent >= context.target.lanes(facts.element_bytes);
-  if (fills || !reads_contiguously(*facts.block, axis.var)) return {};
-  return join_with_previous(context, id, axis);
+  for (;;) {
+    const BlockFacts facts = facts_of(context.schedule, id);
+    if (facts.block == nullptr || !facts.trivial || facts.reduce.empty()) return {};
+    if (facts.spatial.empty() && facts.reduce.size() <= 2) return {};
+    const Axis& axis = facts.reduce.back();
+    if (fills_vectors(context, facts, axis) || !reads_contiguously(*facts.block, axis.var)) {
+      return {};
+    }
+    const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);
+    if (!run) return {};
+    PRUNERC_TRY_VOID(join(context, *facts.block, *run));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 // Compound, co moves with all operands and no tile shares anything along it; c moves with F alone.
 // So do the groups of a convolution, a depthwise convolution's multiplier, heads that share keys, and
 // the window of a product that was written as one axis (k // 9, k % 9 // 3, k % 3).
+//
+// Of a stage that reads one value for several of its rows (Y[c, x] = X[c, x] - mean[c // 4]), the rows
+// that share it become an axis: then all that belongs to one mean is one row of the chain.
 #include "ir/equal.h"
 #include "search/space/sketch_rule/rule.h"
 
@@ -40,25 +43,22 @@ std::optional<Part> part_of(Expr e, ir::VarId var) {
   return Part{lower, of->extent / *divisor};
 }
 
-// Where the operands' subscripts cut the variable: c for v // c and v % c. Each divides the next
-// one and the extent.
-std::vector<int64_t> cuts_of(const ir::Block& block, const Axis& axis) {
+// Where subscripts cut the variable: c for v // c and v % c. Each divides the next one and the extent.
+std::vector<int64_t> cuts_of(const std::vector<ir::Access>& accesses, const Axis& axis) {
   std::vector<int64_t> found;
   const auto add = [&](int64_t cut) {
     if (cut > 1 && cut < axis.extent) found.push_back(cut);
   };
-  for (const auto& accesses : {block.reads, block.writes}) {
-    for (const ir::Access& access : accesses) {
-      for (const ir::Range& range : access.region) {
-        ir::walk(range.min, [&](Expr e) {
-          const std::optional<Part> part = part_of(e, axis.var);
-          if (!part) return true;
-          add(part->lower);
-          int64_t upper = 0;
-          if (!__builtin_mul_overflow(part->lower, part->extent, &upper)) add(upper);
-          return false;
-        });
-      }
+  for (const ir::Access& access : accesses) {
+    for (const ir::Range& range : access.region) {
+      ir::walk(range.min, [&](Expr e) {
+        const std::optional<Part> part = part_of(e, axis.var);
+        if (!part) return true;
+        add(part->lower);
+        int64_t upper = 0;
+        if (!__builtin_mul_overflow(part->lower, part->extent, &upper)) add(upper);
+        return false;
+      });
     }
   }
   std::sort(found.begin(), found.end());
@@ -68,6 +68,27 @@ std::vector<int64_t> cuts_of(const ir::Block& block, const Axis& axis) {
     if (cut != last && cut % last == 0 && axis.extent % cut == 0) chain.push_back(cut);
   }
   return chain;
+}
+
+std::vector<ir::Access> operands_of(const ir::Block& block) {
+  std::vector<ir::Access> all(block.reads.begin(), block.reads.end());
+  all.insert(all.end(), block.writes.begin(), block.writes.end());
+  return all;
+}
+
+// Of a stage: intermediates with a value for each row, or for some rows, of the axis and those before it.
+std::vector<ir::Access> rows_read(const ir::Program& program, const BlockFacts& facts,
+                                  const Axis& axis) {
+  std::vector<ir::Access> out;
+  for (const ir::Access& access : facts.block->reads) {
+    if (program.buffer(access.buffer).role != ir::BufferRole::kIntermediate) continue;
+    const bool has_rows =
+        std::all_of(facts.spatial.begin(), facts.spatial.end(), [&](const Axis& other) {
+          return other.extent == 1 || mentions(access, other.var) == (other.iter <= axis.iter);
+        });
+    if (has_rows) out.push_back(access);
+  }
+  return out;
 }
 
 // Would vectors that run along the variable get shorter than a register by this cut?
@@ -109,18 +130,22 @@ std::string map_text(const ir::Block& block, const std::vector<std::vector<int64
 Result<void> recover_axes_of(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
+  const bool sums = is_reduction(*facts.block);
+  // What reads a stage goes by its axes.
+  if (!sums && !context.schedule.consumers(id).empty()) return {};
   std::vector<std::vector<int64_t>> cuts(facts.block->iters.size());
   bool any = false;
   for (const auto& axes : {facts.spatial, facts.reduce}) {
     for (const Axis& axis : axes) {
-      std::vector<int64_t> chain = cuts_of(*facts.block, axis);
+      std::vector<int64_t> chain = cuts_of(
+          sums ? operands_of(*facts.block) : rows_read(context.program(), facts, axis), axis);
       if (chain.empty() || narrows_vectors(context, facts, axis, chain[0])) continue;
       cuts[static_cast<std::size_t>(axis.iter)] = std::move(chain);
       any = true;
     }
   }
   if (!any) return {};
-  const BlockId epilogue = epilogue_of(context.schedule, id);
+  const BlockId epilogue = sums ? epilogue_of(context.schedule, id) : BlockId();
   const std::string whole = map_text(*facts.block, cuts, false);
   const std::string shared = map_text(*facts.block, cuts, true);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, whole));
@@ -136,7 +161,7 @@ Result<void> recover_axes_of(SketchContext& context, BlockId id) {
 void recover_axes(SketchContext& context) {
   for (const BlockId id : context.schedule.blocks()) {
     const ir::Block* block = find_block(context.program(), id);
-    if (block == nullptr || context.keeps(id) || !is_reduction(*block)) continue;
+    if (block == nullptr || context.keeps(id)) continue;
     const schedule::Schedule before = context.schedule.fork();
     if (!recover_axes_of(context, id).ok()) context.schedule = before;
   }

@@ -53,18 +53,27 @@ class RowRule {
   }
 
  private:
-  // Leading axes of the last block that every reduction of the chain keeps.
+  // Leading axes of the last block that every reduction of the chain keeps; axes of extent 1, which one
+  // block may have and another not, do not count.
   std::size_t num_row_axes(const BlockFacts& last) const {
-    std::size_t rows = last.spatial.size();
+    const auto num_long = [](const BlockFacts& facts) {
+      return std::count_if(facts.spatial.begin(), facts.spatial.end(),
+                           [](const Axis& axis) { return axis.extent > 1; });
+    };
+    std::ptrdiff_t kept = num_long(last);
     bool any_reduction = false;
     for (const BlockId id : blocks_) {
       const BlockFacts facts = facts_of(context_.schedule, id);
       if (facts.block == nullptr || facts.reduce.empty()) continue;
       any_reduction = true;
-      rows = std::min(rows, facts.spatial.size());
+      kept = std::min(kept, num_long(facts));
     }
     // Without a reduction the last axis is the row itself.
-    if (!any_reduction && rows > 0) --rows;
+    if (!any_reduction) return last.spatial.empty() ? 0 : last.spatial.size() - 1;
+    std::size_t rows = 0;
+    for (; rows < last.spatial.size(); ++rows) {
+      if (last.spatial[rows].extent > 1 && kept-- == 0) break;
+    }
     return rows;
   }
 
@@ -121,8 +130,12 @@ class RowRule {
   // One axis only: a stage without rows is cut into tasks along it.
   Result<LoopId> split_single_axis(const BlockFacts& facts) {
     if (!facts.reduce.empty() || facts.spatial.size() != 1) return LoopId();
-    const int64_t lanes = context_.target.lanes(facts.element_bytes);
-    const int64_t vectors = ceil_div(facts.spatial[0].extent, lanes);
+    const int64_t extent = facts.spatial[0].extent;
+    done_ = extent == 1;
+    if (done_) return LoopId();
+    const int64_t lanes =
+        std::min(context_.target.lanes(facts.element_bytes), power_of_two(extent));
+    const int64_t vectors = ceil_div(extent, lanes);
     const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
     // Sizes are counted in vectors so that only the last task has a tail.
     std::vector<Int> factors = context_.cover(vectors, {ceil_div(vectors, tasks), 1}, kMaxUnroll);
@@ -272,31 +285,46 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
   return parallel.ok() ? Result<void>() : parallel.error();
 }
 
+// A total over everything has no rows: its outermost axis gives one partial result each, computed
+// in parallel.
+void schedule_total(SketchContext& context, BlockId id, const Variant& variant) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (!facts.trivial || !facts.spatial.empty() || facts.reduce.empty()) return;
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<BlockId> partial = split_total(context, facts);
+  if (partial) {
+    static_cast<void>(schedule_rows(context, {*partial}, variant).ok());
+  } else {
+    context.schedule = before;
+  }
+}
+
 }  // namespace
 
 Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                            const Variant& variant) {
+  std::vector<BlockId> rows = blocks;
+  if (blocks.size() > 1 && context.chain == nullptr) {
+    // A total belongs to no row, and neither does what is made of totals.
+    const auto is_single = [&](BlockId id) {
+      const BlockFacts facts = facts_of(context.schedule, id);
+      return facts.block != nullptr && facts.trivial && facts.spatial.empty();
+    };
+    for (const BlockId id : blocks) {
+      if (!is_single(id)) continue;
+      std::erase(rows, id);
+      static_cast<void>(schedule_rows(context, {id}, variant).ok());
+    }
+    if (rows.empty()) return {};
+  }
   const schedule::Schedule before = context.schedule.fork();
-  if (blocks.size() == 1) {
-    const Result<void> columns = schedule_columns(context, blocks[0]);
+  if (rows.size() == 1) {
+    const Result<void> columns = schedule_columns(context, rows[0]);
     if (columns.ok()) return columns;
     context.schedule = before;
+    if (variant.rfactor) schedule_total(context, rows[0], variant);
   }
-  // A total over everything has no rows: its outermost axis gives one partial result each, computed
-  // in parallel.
-  if (blocks.size() == 1 && variant.rfactor) {
-    const BlockFacts facts = facts_of(context.schedule, blocks[0]);
-    if (facts.trivial && facts.spatial.empty() && !facts.reduce.empty()) {
-      const Result<BlockId> partial = split_total(context, facts);
-      if (partial) {
-        const Result<void> rows = schedule_rows(context, {*partial}, variant);
-        static_cast<void>(rows.ok());
-      } else {
-        context.schedule = before;
-      }
-    }
-  }
-  const Result<void> done = RowRule(context, blocks, variant).run();
+  const Result<void> done = RowRule(context, rows, variant).run();
   if (!done) context.schedule = before;
   return done;
 }

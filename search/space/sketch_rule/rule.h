@@ -134,7 +134,7 @@ void inline_stages(SketchContext& context, const Variant& variant);
 void split_phases(SketchContext& context);
 
 /// recover_axes.cc: variables of reductions that an operand's subscripts take apart (v // c, v % c) become
-/// axes, in the block and in its epilogue.
+/// axes, in the block and in its epilogue; so do those of a last stage that reads rows' values so.
 void recover_axes(SketchContext& context);
 
 /// fuse_axes.cc: neighbouring axes along which a tile's vectors are shared become one, where an

@@ -1,0 +1,140 @@
+// Which axes sums and stages have before rows are scheduled, and which of them are rows.
+#include "ir/verify.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <fmt/format.h>
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+Task task_of(const std::string& text) {
+  ir::Target target = *ir::target_from_string("cpu:icelake-server");
+  target.num_threads = 2;
+  return make_task("p", parse_or_die(text), target);
+}
+
+// The trace of the usual structure; all structures, with the decisions that they come with, mean the same.
+std::string base_trace(const std::string& text) {
+  const Task task = task_of(text);
+  const SearchSpace space = make_space(task).value();
+  for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+    const int sketch = static_cast<int>(s);
+    const Result<Candidate> made =
+        instantiate(task, space, sketch, default_genome(space, sketch).decisions);
+    INFO(space.sketches[s].name);
+    REQUIRE_OK(made);
+    REQUIRE_OK(ir::verify(made->program));
+    check_same_result(task.base, made->program, 1);
+  }
+  REQUIRE(space.sketches[0].name == "base");
+  return schedule::print(space.sketches[0].trace);
+}
+
+int count(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++found;
+  return found;
+}
+
+TEST_CASE("a window over all of a map is one axis") {
+  const auto pool = [](int window, int out) {
+    return base_trace(fmt::format(
+        R"(program p(X: f32[8, 7, 7]) -> (Y: f32[8, {1}, {1}]) {{
+      for c in 8 {{ for y in {1} {{ for x in {1} {{ for h in {0} {{ for w in {0} {{
+        block "Y" [vc: S(8) = c, vy: S({1}) = y, vx: S({1}) = x, vh: R({0}) = h, vw: R({0}) = w] {{
+          init {{ Y[vc, vy, vx] = 0f32 }}
+          Y[vc, vy, vx] = Y[vc, vy, vx] + X[vc, vy + vh, vx + vw] }} }} }} }} }} }} }})",
+        window, out));
+  };
+  const std::string whole = pool(7, 1);
+  INFO(whole);
+  CHECK(count(whole, "a3*7 + a4") == 1);
+  CHECK(count(whole, "rfactor(") > 0);
+  CHECK(count(pool(6, 2), "a3*6 + a4") == 0);
+}
+
+// Y[n, c, ..] = X[n, c, ..] - m[n, c // 4], m the sum of a group of four channels.
+std::string group_norm(int batch, const char* mean) {
+  return fmt::format(R"(program p(X: f32[{0}, 12, 9, 9]) -> (Y: f32[{0}, 12, 9, 9]) {{
+  buffer m: f32[{0}, 3] global
+  for n in {0} {{ for g in 3 {{ for c in 4 {{ for h in 9 {{ for w in 9 {{
+    block "m" [vn: S({0}) = n, vg: S(3) = g, vc: R(4) = c, vh: R(9) = h, vw: R(9) = w] {{
+      init {{ m[vn, vg] = 0f32 }} m[vn, vg] = m[vn, vg] + X[vn, vg*4 + vc, vh, vw] }} }} }} }} }} }}
+  for n1 in {0} {{ for k in 12 {{ for y in 9 {{ for x in 9 {{
+    block "Y" [wn: S({0}) = n1, wc: S(12) = k, wh: S(9) = y, ww: S(9) = x] {{
+      Y[wn, wc, wh, ww] = X[wn, wc, wh, ww] - m[{1}] }} }} }} }} }}
+}})",
+                     batch, mean);
+}
+
+TEST_CASE("rows that share a mean are one row of its chain") {
+  const std::string trace = base_trace(group_norm(2, "wn, wc // 4"));
+  INFO(trace);
+  CHECK(count(trace, "(a0, a1, a2, a3) -> (a0, a1 // 4, a1 % 4, a2, a3)") == 1);
+  // The pixels of the sum and of the stage.
+  CHECK(count(trace, "(a0, a1, a2, a3, a4) -> (a0, a1, a2, a3*9 + a4)") == 2);
+  CHECK(count(trace, "compute_at(@B0") == 1);
+  // Two times three groups.
+  CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
+  // A mean that does not go by all axes before is no row's.
+  CHECK(count(base_trace(group_norm(2, "0, wc // 4")), "a1 // 4") == 0);
+}
+
+TEST_CASE("axes of extent 1 that one block of a chain lacks are no rows") {
+  const std::string trace = base_trace(R"(program p(X: f32[1, 6, 40]) -> (Y: f32[1, 6, 40]) {
+  buffer m: f32[6] global
+  for i in 6 { for j in 40 { block "m" [vi: S(6) = i, vj: R(40) = j] {
+    init { m[vi] = 0f32 } m[vi] = m[vi] + X[0, vi, vj] } } }
+  for n in 1 { for k in 6 { for x in 40 { block "Y" [wn: S(1) = n, wk: S(6) = k, wx: S(40) = x] {
+    Y[wn, wk, wx] = X[wn, wk, wx] - m[wk] } } } }
+})");
+  INFO(trace);
+  CHECK(count(trace, "compute_at(@B0") == 1);
+  CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
+}
+
+// s = the sum of X, and what a stage makes of it.
+std::string total(const char* output, const char* stage) {
+  return fmt::format(R"(program p(X: f32[40, 70]) -> (Y: {0}) {{
+  buffer s: f32 global
+  for i in 40 {{ for j in 70 {{ block "s" [vi: R(40) = i, vj: R(70) = j] {{
+    init {{ s[] = 0f32 }} s[] = s[] + X[vi, vj] }} }} }}
+  {1}
+}})",
+                     output, stage);
+}
+
+TEST_CASE("a total has parts for all threads, whatever is made of it") {
+  const std::string value = base_trace(
+      total("f32[1]", R"(for o in 1 { block "Y" [vo: S(1) = o] { Y[vo] = s[] + 1f32 } })"));
+  INFO(value);
+  CHECK(count(value, "sample_covering_tile(40, 2, 0)") == 1);
+  CHECK(count(value, "parallel(") == 1);
+  const std::string rows = base_trace(total(
+      "f32[40, 70]",
+      R"(for k in 40 { for x in 70 { block "Y" [vk: S(40) = k, vx: S(70) = x] { Y[vk, vx] = X[vk, vx] - s[] } } })"));
+  INFO(rows);
+  CHECK(count(rows, "sample_covering_tile(40, 2, 0)") == 2);
+  CHECK(count(rows, "parallel(") == 2);
+}
+
+TEST_CASE("a short axis has the lanes that it fills") {
+  const auto relu = [](int size) {
+    return base_trace(fmt::format(R"(program p(X: f32[{0}]) -> (Y: f32[{0}]) {{
+      for i in {0} {{ block "Y" [vi: S({0}) = i] {{ Y[vi] = max(X[vi], 0f32) }} }} }})",
+                                  size));
+  };
+  CHECK(count(relu(5), "[-1, 1, 1, 8]") == 1);
+  CHECK(count(relu(16), "[-1, 1, 1, 16]") == 1);
+}
+
+}  // namespace
+}  // namespace prunerc
