@@ -36,15 +36,16 @@ Result<std::map<BufferId, int64_t>> find_swizzles(const Program& lowered) {
         return true;
       },
       [](Expr) {});
-  for (const auto& [id, bytes] : out) {
+  for (auto& [id, bytes] : out) {
     const Buffer& buffer = lowered.buffer(id);
     const IntImm* columns = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
-    if (is_panel(bytes) && columns != nullptr && buffer.shape.size() >= 2 &&
-        columns->value * byte_size(buffer.dtype) % bytes == 0) {
-      continue;
+    const int64_t panel = panel_of(bytes);
+    if (panel == 0 || columns == nullptr || buffer.shape.size() < 2 ||
+        columns->value * byte_size(buffer.dtype) % panel != 0) {
+      return error(Diag::kSwizzleForm, std::string(buffer.name), bytes,
+                   std::string("the rows of its tile are not whole panels"));
     }
-    return error(Diag::kSwizzleForm, std::string(buffer.name), bytes,
-                 std::string("the rows of its tile are not whole panels"));
+    bytes = panel;
   }
   return out;
 }

@@ -17,8 +17,8 @@ namespace prunerc::codegen {
 inline constexpr int64_t kSharedAlignment = 128;  // one row of all banks
 inline constexpr int64_t kGlobalAlignment = 256;  // what the driver's allocations have
 
-/// Of the loop around the Alloc of a shared buffer, followed by the buffer's number: bytes of a
-/// swizzle; factor << 32 | offset of the stride of its rows.
+/// Of the loop around the Alloc of a shared buffer, followed by the buffer's number: bytes of rows
+/// that are swizzled (ir/tensor/bulk_copy.h, panel_of); factor << 32 | offset of the stride of its rows.
 inline constexpr std::string_view kSwizzleAttr = "swizzle_";
 inline constexpr std::string_view kAlignAttr = "align_";
 /// The buffer whose number follows the prefix, if the attribute is of that form.

@@ -172,8 +172,8 @@ Result<void> Schedule::storage_align(BlockId block, int write_idx, int axis, int
                              {}}));
 }
 
-Result<void> Schedule::swizzle(BlockId block, int write_idx, int64_t bytes) {
-  return only_success(apply({PrimitiveKind::kSwizzle, {block, Int(write_idx), Int(bytes)}, {}}));
+Result<void> Schedule::swizzle(BlockId block, int write_idx, Int bytes) {
+  return only_success(apply({PrimitiveKind::kSwizzle, {block, Int(write_idx), bytes}, {}}));
 }
 
 Result<void> Schedule::bulk_copy(LoopId loop) {

@@ -98,9 +98,9 @@ class Schedule {
   /// Rows of `axis` of the written buffer shall start at multiples of factor, plus offset elements.
   Result<void> storage_align(ir::BlockId block, int write_idx, int axis, int64_t factor,
                              int64_t offset);
-  /// Rows of the written buffer, in panels of 32, 64 or 128 bytes, exchange their 16-byte pieces,
-  /// so that eight rows meet no bank of shared memory twice.
-  Result<void> swizzle(ir::BlockId block, int write_idx, int64_t bytes);
+  /// Rows of so many bytes of the written buffer, in the widest panels of 32, 64 or 128 bytes that
+  /// divide them, exchange their 16-byte pieces, so that eight rows meet no bank of shared memory twice.
+  Result<void> swizzle(ir::BlockId block, int write_idx, Int bytes);
   /// The nest, which copies a box of a matrix into shared memory, may be left to the copy engine.
   Result<void> bulk_copy(ir::LoopId loop);
   /// Two copies of the written buffer may alternate from one iteration to the next.

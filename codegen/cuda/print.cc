@@ -254,6 +254,7 @@ void KernelPrinter::nest_of(const Loop& loop) {
   } else if (is_lane_axis(loop.loop_kind)) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop.loop_kind));
     vars_[loop.var->id] = kernel_.threads[axis] == 1 ? "0" : kThreadNames[axis];
+    thread_vars_.insert(loop.var->id);
     if (!shuffle_loop(loop)) statement(loop.body);
   } else if (extent != nullptr && extent->value == 1) {
     vars_[loop.var->id] = "0";

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -376,8 +378,50 @@ std::string KernelPrinter::unswizzled_index_text(BufferId id, Expr flat_index) {
   return text;
 }
 
+namespace {
+
+// Bits that the value of a term may have; all if there is no telling.
+uint64_t bits_of(const Term& term, const VarRanges& ranges) {
+  const Interval range = interval_of(Linear::of(term), ranges);
+  if (range.lo < 0 || range.hi > std::numeric_limits<int32_t>::max()) return ~uint64_t{0};
+  const uint64_t step = static_cast<uint64_t>(term.coef & -term.coef);
+  return (std::bit_ceil(static_cast<uint64_t>(range.hi) + 1) - 1) & ~(step - 1);
+}
+
+}  // namespace
+
+bool KernelPrinter::stands_still(const Term& term) const {
+  bool stands = true;
+  for (Expr atom : term.factors()) {
+    walk(atom, [&](Expr e) {
+      const Var* var = e.as<Var>();
+      stands = stands && (var == nullptr || thread_vars_.count(var->id) != 0);
+      return stands;
+    });
+  }
+  return stands;
+}
+
+// Takes out of an index what loops add to it that are whole pieces of one row, in bits that nothing
+// else has: the swizzle of such a sum is that of the rest, XORed with them. 0 if a carry is possible.
+Linear KernelPrinter::take_pieces(Linear* index, int64_t row, int64_t piece) const {
+  const uint64_t of_row = static_cast<uint64_t>(row) - 1;
+  const uint64_t of_pieces = static_cast<uint64_t>(row - piece);
+  uint64_t seen = static_cast<uint64_t>(index->constant);
+  Linear rest = Linear::of(index->constant), pieces;
+  for (const Term& term : index->terms) {
+    const uint64_t bits = term.coef % row == 0 ? 0 : bits_of(term, ranges_);
+    if ((bits & seen & of_row) != 0) return {};
+    seen |= bits;
+    const bool moves = bits != 0 && (bits & ~of_pieces) == 0 && !stands_still(term);
+    (moves ? pieces : rest).terms.push_back(term);
+  }
+  *index = std::move(rest);
+  return pieces;
+}
+
 // A swizzle repeats itself: what moves by whole periods stands outside, so that the rest is one value
-// for all copies of unrolled loops and all stages.
+// for all copies of unrolled loops and all stages. So is that of all pieces of a row.
 std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
   const auto it = storage_.swizzles.find(id);
   if (it == storage_.swizzles.end()) return unswizzled_index_text(id, flat_index);
@@ -389,9 +433,16 @@ std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
   for (const Term& term : all.terms) {
     (term.coef % period == 0 ? outside : inside).terms.push_back(term);
   }
-  if (all.overflow || interval_of(inside, ranges_).lo < 0) inside = all, outside = {};
+  const bool repeats = !all.overflow && interval_of(inside, ranges_).lo >= 0;
+  if (!repeats) inside = all, outside = {};
+  const Linear pieces =
+      repeats ? take_pieces(&inside, it->second / elem_bytes, kSwizzlePiece / elem_bytes)
+              : Linear();
   std::string text = fmt::format("pr_swizzled<{}, {}>({})", it->second, elem_bytes,
                                  unswizzled_index_text(id, to_expr(b_, inside)));
+  if (!pieces.is_constant(0)) {
+    text = fmt::format("({} ^ ({}))", text, unswizzled_index_text(id, to_expr(b_, pieces)));
+  }
   if (outside.is_constant(0)) return text;
   return text + " + " + unswizzled_index_text(id, to_expr(b_, outside));
 }

@@ -110,6 +110,7 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
   if (lane == nullptr) {
     lane = b_.fresh_var("lane");
     vars_[lane->id] = "tx";
+    thread_vars_.insert(lane->id);
     ranges_.bind(lane, b_.int_imm(kWarpLanes));
   }
   const int64_t matrices = intrinsic.call.find(".x4.") != std::string::npos ? 4 : 2;

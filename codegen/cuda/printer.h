@@ -5,6 +5,7 @@
 #include "codegen/cuda/print.h"
 #include "codegen/lower/analysis/fragment.h"
 #include "ir/arith/interval.h"
+#include "ir/arith/linear.h"
 #include "ir/builder.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
@@ -200,6 +201,9 @@ class KernelPrinter {
   std::string unswizzled_address(ir::BufferId id, ir::Expr flat_index);
   std::string unswizzled_index_text(ir::BufferId id, ir::Expr flat_index);
   std::string index_text(ir::BufferId id, ir::Expr flat_index);
+  /// While loops of the thread run.
+  bool stands_still(const ir::Term& term) const;
+  ir::Linear take_pieces(ir::Linear* index, int64_t row, int64_t piece) const;
   const ir::Buffer& buffer(ir::BufferId id) const { return b_.buffer(id); }
   bool is_wide(ir::BufferId id) const;
   std::string fresh(std::string_view prefix);
@@ -216,6 +220,7 @@ class KernelPrinter {
   std::unordered_map<ir::BufferId, std::string> buffers_;
   std::map<std::string, int, std::less<>> num_names_;
   std::set<ir::VarId> unrolled_;                         // index registers
+  std::set<ir::VarId> thread_vars_;                      // of thread.x, .y and .z
   std::map<ir::BufferId, std::size_t> lane_dims_;        // leading dimensions that are the thread
   std::map<const ir::ExprNode*, std::string> loaded_;    // loads that a vector access did
   std::array<const ir::Loop*, kNumThreadDims> lanes_{};  // while finding lane dimensions

@@ -15,6 +15,10 @@ using ir::Expr;
 using ir::ExprKind;
 using ir::Stmt;
 
+/// Of a swizzle. Units: bytes.
+constexpr double kNarrowestPanel = 32, kWidestPanel = 128;
+constexpr double kMostRowBytes = 1e9;  // as good as any more
+
 bool holds_loops(Stmt s) {
   bool found = false;
   ir::walk(
@@ -63,6 +67,7 @@ int common_depth(const Nest& a, const Nest& b) {
 NestTable::NestTable(const ir::Program& program, ParamSpace& space)
     : program_(&program), space_(&space) {
   binding_.resize(static_cast<std::size_t>(program.next_ids().var));
+  panels_.resize(program.buffers().size());
   collect(program.root(), nullptr);
   find_alloc_depths();
   compute_shapes();
@@ -113,6 +118,7 @@ void NestTable::collect_block(const ir::Block& block) {
     binding_[static_cast<std::size_t>(iter.var->id.value)] = iter.binding;
   }
   read_alignment(block);
+  read_swizzles(block);
   if (block.init.defined()) add_nest(&block, block.init, true);
   if (holds_loops(block.body)) {
     collect(block.body, &block);
@@ -139,6 +145,25 @@ void NestTable::read_alignment(const ir::Block& block) {
       if (at == alignments_.end()) at = alignments_.insert(at, {buffer, axis});
       (prefix == "align_factor_" ? at->factor : at->offset) = attr.value;
     }
+  }
+}
+
+// schedule's swizzle: swizzle_W says how many bytes the rows of the W-th written buffer have, which the widest
+// panels divide that can (ir/tensor/bulk_copy.h).
+void NestTable::read_swizzles(const ir::Block& block) {
+  constexpr std::string_view kPrefix = "swizzle_";
+  for (const ir::Attr& attr : block.attrs) {
+    if (!attr.key.starts_with(kPrefix)) continue;
+    const char* const end = attr.key.data() + attr.key.size();
+    std::size_t write = 0;
+    const auto read = std::from_chars(attr.key.data() + kPrefix.size(), end, write);
+    if (read.ec != std::errc() || read.ptr != end || write >= block.writes.size()) continue;
+    if (block.writes[write].region.size() < 2) continue;
+    const Sym row = max(1, min(kMostRowBytes, space_->attr(block, attr.key)));
+    const Sym panel = min(kWidestPanel, power_of_two_factor(row));
+    // A program's text may say what is no swizzle.
+    if (range_of(panel).hi < kNarrowestPanel) continue;
+    panels_[static_cast<std::size_t>(block.writes[write].buffer.value)] = panel;
   }
 }
 

@@ -105,6 +105,8 @@ class NestTable {
   const std::vector<Sym>& strides(ir::BufferId buffer) const {
     return strides_[static_cast<std::size_t>(buffer.value)];
   }
+  /// Of a buffer whose rows are swizzled: bytes of the panels that they are cut into. Of others 0.
+  Sym panel(ir::BufferId buffer) const { return panels_[static_cast<std::size_t>(buffer.value)]; }
   /// Loops around everything that touches an intermediate buffer: it is reused, not spread, along
   /// these.
   int alloc_depth(ir::BufferId buffer) const {
@@ -135,6 +137,7 @@ class NestTable {
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
   void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest) const;
   void read_alignment(const ir::Block& block);
+  void read_swizzles(const ir::Block& block);
   void find_alloc_depths();
   void compute_shapes();
   void compute_strides();
@@ -149,6 +152,7 @@ class NestTable {
   const ir::TensorIntrinsic* tensor_ = nullptr;  // inside of which collect is
   std::vector<ir::Expr> binding_;                // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
+  std::vector<Sym> panels_;
   std::vector<std::vector<Sym>> declared_shapes_, shapes_, strides_;
   std::vector<int> alloc_depth_, access_depth_;  // common: the same, of parameters as well
   std::vector<Sym> in_registers_;

@@ -87,14 +87,23 @@ ParamSpace::ParamSpace(const ir::Domain& domain, std::span<const OpenAttr> attrs
 }
 
 Sym ParamSpace::attr(const ir::Loop& loop, std::string_view key, double otherwise) const {
+  return attr(loop.id, ir::BlockId(), loop.attrs, key, otherwise);
+}
+
+Sym ParamSpace::attr(const ir::Block& block, std::string_view key, double otherwise) const {
+  return attr(ir::LoopId(), block.id, block.attrs, key, otherwise);
+}
+
+Sym ParamSpace::attr(ir::LoopId loop, ir::BlockId block, std::span<const ir::Attr> attrs,
+                     std::string_view key, double otherwise) const {
   for (const OpenAttr& open : attrs_) {
-    if (open.loop != loop.id || open.key != key) continue;
+    if (open.loop != loop || open.block != block || open.key != key) continue;
     Sym product = open.factor;
     for (const ir::ParamId id : open.params) product *= param(id);
     return open.offset + max(open.least, product);
   }
-  for (const ir::Attr& attr : loop.attrs) {
-    if (attr.key == key) return static_cast<double>(attr.value);
+  for (const ir::Attr& one : attrs) {
+    if (one.key == key) return static_cast<double>(one.value);
   }
   return otherwise;
 }

@@ -44,9 +44,10 @@ Poly operator+(const Poly& a, const Poly& b);
 Poly operator-(const Poly& a, const Poly& b);
 Poly operator*(const Poly& a, double factor);
 
-/// A loop's attribute whose value is offset + max(least, factor * product of the parameters).
+/// An attribute whose value is offset + max(least, factor * product of the parameters).
 struct OpenAttr {
-  ir::LoopId loop;
+  ir::LoopId loop;    // of either
+  ir::BlockId block;  // kind
   std::string key;
   double factor = 1;
   std::vector<ir::ParamId> params;
@@ -73,10 +74,13 @@ class ParamSpace {
   /// An integer or truth value over parameters and constants; nullopt if it holds anything else.
   std::optional<Sym> value(ir::Expr e);
   std::optional<Poly> polynomial(ir::Expr e);
-  /// The value of a loop's attribute; `otherwise` if it has none.
+  /// The value of a loop's or a block's attribute; `otherwise` if it has none.
   Sym attr(const ir::Loop& loop, std::string_view key, double otherwise = 0) const;
+  Sym attr(const ir::Block& block, std::string_view key, double otherwise = 0) const;
 
  private:
+  Sym attr(ir::LoopId loop, ir::BlockId block, std::span<const ir::Attr> attrs,
+           std::string_view key, double otherwise) const;
   struct Tile {
     std::vector<int32_t> nodes;
     double extent = 1;  // of the product of any of them: at most

@@ -2,6 +2,8 @@
 
 #include "ir/thread_axis.h"
 
+#include <algorithm>
+
 namespace prunerc::costmodel {
 namespace {
 
@@ -20,15 +22,45 @@ struct WarpLoop {
   bool is_vector;
 };
 
+// Elements between neighbours along each dimension, as banks see them. A swizzle moves a piece on by one
+// from row to row, whatever is between them, eight times; tiles begin in the same bank.
+std::vector<Sym> bank_strides(const NestTable& table, const NestAccess& a) {
+  std::vector<Sym> out = table.strides(a.buffer);
+  if (table.panel(a.buffer).is(0)) return out;
+  const auto bytes = static_cast<double>(a.element_bytes);
+  std::fill(out.begin(), out.end(), Sym(kBanks * kBankBytes / bytes));
+  out.end()[-1] = 1;
+  out.end()[-2] = kAccessBytes / bytes;
+  return out;
+}
+
+// Lanes along a row: of a swizzled one some in a panel, then panels, which begin in the same bank. `columns`
+// of the step are along the row.
+void add_lanes(const NestTable& table, const NestAccess& a, Sym extent, Sym step, Sym columns,
+               std::vector<WarpLoop>* out) {
+  const auto bytes = static_cast<double>(a.element_bytes);
+  const Sym panel = table.panel(a.buffer) / bytes;
+  if (panel.is(0)) {
+    out->push_back({extent, step, false});
+    return;
+  }
+  const Sym is_along = logical_and(less(0, columns), equal(step, columns));
+  const Sym inside = select(is_along, min(extent, max(1, floor(panel / max(1, columns)))), extent);
+  out->push_back({inside, step, false});
+  out->push_back({max(1, extent / inside), kBanks * kBankBytes / bytes, false});
+}
+
 // A fused copy's x // 16 and x % 16: after as many lanes as the quotient stands still the remainder
 // begins again, so these are one digit and the quotient's steps another.
 void add_digits(const NestTable& table, const NestAccess& a, std::size_t depth, Sym extent,
                 std::vector<WarpLoop>* out) {
-  const std::vector<Sym>& strides = table.strides(a.buffer);
+  const std::vector<Sym> strides = bank_strides(table, a);
+  Sym columns = 0;
   Sym slowest = 0, inner = 0, outer = 0;
   bool has_quotient = false;
   for (std::size_t d = 0; d < a.facts.size(); ++d) {
     const Sym step = abs(a.facts[d].step[depth]);
+    columns = step;  // of the last dimension
     if (range_of(step).is_integer) {
       inner += step * strides[d];
       continue;
@@ -39,12 +71,9 @@ void add_digits(const NestTable& table, const NestAccess& a, std::size_t depth, 
     inner += select(is_quotient, 0, step * strides[d]);
     outer += select(is_quotient, step * strides[d], 0);
   }
-  if (!has_quotient) {
-    out->push_back({extent, inner, false});
-    return;
-  }
+  if (!has_quotient) return add_lanes(table, a, extent, inner, columns, out);
   const Sym lanes = select(less(0, slowest), min(extent, 1 / max(1e-9, slowest)), extent);
-  out->push_back({lanes, inner, false});
+  add_lanes(table, a, lanes, inner, columns, out);
   out->push_back({max(1, extent / lanes), outer * lanes, false});
 }
 

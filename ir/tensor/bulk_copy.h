@@ -9,6 +9,7 @@
 #include "ir/support/result.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +22,13 @@ inline constexpr std::string_view kBulkCopyAttr = "bulk_copy";
 inline constexpr int64_t kBulkAlignment = 16;
 /// A swizzle repeats after as many rows of its width: what it permutes must start at a multiple.
 inline constexpr int64_t kSwizzleRows = 8;
-/// Widths of a swizzle.
-constexpr bool is_panel(int64_t bytes) { return bytes == 32 || bytes == 64 || bytes == 128; }
+/// Of the widths of a swizzle, which its panels have, the widest that divides rows of so many bytes; 0 if none does.
+constexpr int64_t panel_of(int64_t row_bytes) {
+  for (const int64_t bytes : {128, 64, 32}) {
+    if (row_bytes > 0 && row_bytes % bytes == 0) return bytes;
+  }
+  return 0;
+}
 
 bool is_bulk_copy(const Loop& loop);
 /// Is s one, or has it one in it?

@@ -257,8 +257,8 @@ class Meter {
       if (attr.key == kDoubleBuffer && attr.value == static_cast<int64_t>(write)) {
         storage.copies = 2;
       }
-      if (attr.key == std::string(kSwizzle) + number && is_panel(attr.value)) {
-        storage.alignment = kSwizzleRows * attr.value;
+      if (attr.key == std::string(kSwizzle) + number && panel_of(attr.value) != 0) {
+        storage.alignment = kSwizzleRows * panel_of(attr.value);
       }
       for (std::size_t axis = 0; axis < block.writes[write].region.size(); ++axis) {
         const std::string suffix = number + "_" + std::to_string(axis);

@@ -182,6 +182,8 @@ class Parametrizer {
     if (takes_params(kind)) return {};
     std::vector<Int> items;
     for (const Operand& operand : operands) {
+      // The bytes of a swizzle are an attribute's value.
+      if (kind == PrimitiveKind::kSwizzle && &operand == &operands.back()) continue;
       if (const Int* item = std::get_if<Int>(&operand)) items.push_back(*item);
       if (const auto* many = std::get_if<std::vector<Int>>(&operand)) {
         items.insert(items.end(), many->begin(), many->end());
@@ -199,9 +201,13 @@ class Parametrizer {
   // Attributes hold numbers, so those that are parameters are kept beside the program.
   Result<void> keep_attributes(PrimitiveKind kind, const std::vector<Operand>& operands) {
     if (kind == PrimitiveKind::kSoftwarePipeline) return keep_pipeline(operands);
-    if (kind != PrimitiveKind::kAnnotateLoop && kind != PrimitiveKind::kAnnotateBlock) return {};
+    const bool swizzles = kind == PrimitiveKind::kSwizzle;
+    const bool annotates =
+        kind == PrimitiveKind::kAnnotateLoop || kind == PrimitiveKind::kAnnotateBlock;
+    if (!swizzles && !annotates) return {};
     OpenAttr attr;
-    attr.key = std::get<std::string>(operands[1]);
+    attr.key = swizzles ? std::string(kSwizzle) + std::to_string(std::get<Int>(operands[1]).value)
+                        : std::get<std::string>(operands[1]);
     if (const LoopId* loop = std::get_if<LoopId>(&operands[0])) attr.loop = *loop;
     if (const BlockId* block = std::get_if<BlockId>(&operands[0])) attr.block = *block;
     keep(std::move(attr), open_value(std::get<Int>(operands[2])));

@@ -1,8 +1,8 @@
-// swizzle(@P, 0, 128): rows are cut into panels of 32, 64 or 128 bytes, in which 16-byte pieces
-// change places with the row, so that the same piece of eight rows lies in eight banks
-// (codegen/DESIGN.md, 30). Needs: the written buffer is an intermediate in scope shared, of two
-// dimensions or more, with rows of at least one panel, not aligned. After: elements keep their
-// indices; only addresses change.
+// swizzle(@P, 0, 128): rows of 128 bytes, or of multiples of it, are cut into the widest panels of
+// 128, 64 or 32 bytes that divide that, in which 16-byte pieces change places with the row, so that
+// the same piece of eight rows lies in eight banks (codegen/DESIGN.md, 30). Needs: the written buffer
+// is an intermediate in scope shared, of two dimensions or more, with rows that long, not aligned.
+// After: elements keep their indices; only addresses change.
 //   block @P [v: S(8) = i, w: S(64) = j] { T[v, w] = X[v, w] }
 // ~>
 //   block @P [v: S(8) = i, w: S(64) = j] {swizzle_0 = 128} { T[v, w] = X[v, w] }
@@ -27,7 +27,7 @@ Result<Site> plan_swizzle(const Program& program, BlockId id, int64_t index, int
   const auto unfit = [&](std::string why) {
     return error(Diag::kSwizzleForm, std::string(buffer.name), bytes, std::move(why));
   };
-  if (!is_panel(bytes)) return unfit("a panel has 32, 64 or 128 bytes");
+  if (panel_of(bytes) == 0) return unfit("panels have 32, 64 or 128 bytes");
   if (buffer.scope != Scope::kShared) return unfit("it is not in scope shared");
   if (buffer.shape.size() < 2) return unfit("it has no rows");
   const std::optional<int64_t> columns = constant(buffer.shape.back());

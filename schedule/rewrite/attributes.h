@@ -30,7 +30,8 @@ inline constexpr std::string_view kAlignOffset = "align_offset_";
 /// Code generation keeps factor and offset in one number.
 inline constexpr int64_t kMaxAlignFactor = std::numeric_limits<int32_t>::max();
 
-/// On a block: swizzle_W says by how many bytes its W-th written buffer is swizzled.
+/// On a block: swizzle_W says how many bytes the rows of its W-th written buffer have, or parts of
+/// them, that are cut into the widest panels (ir/tensor/bulk_copy.h, panel_of).
 inline constexpr std::string_view kSwizzle = "swizzle_";
 
 /// Who alone sets the key: a primitive, or code generation; null for keys that anyone may set.

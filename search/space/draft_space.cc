@@ -69,8 +69,7 @@ void for_all(std::size_t n, ThreadPool* pool, const std::function<void(std::size
 std::vector<costmodel::OpenAttr> open_attrs(const schedule::Parametric& sketch) {
   std::vector<costmodel::OpenAttr> out;
   for (const schedule::OpenAttr& attr : sketch.attrs) {
-    if (!attr.loop.valid()) continue;
-    out.push_back({attr.loop, attr.key, static_cast<double>(attr.factor), attr.params,
+    out.push_back({attr.loop, attr.block, attr.key, static_cast<double>(attr.factor), attr.params,
                    static_cast<double>(attr.least), static_cast<double>(attr.offset)});
   }
   return out;

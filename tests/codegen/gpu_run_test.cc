@@ -56,6 +56,26 @@ TEST_CASE("a pipeline may be deeper than its loop is long", "[gpu]") {
   }
 }
 
+// Columns that loops move by whole pieces, across a panel's end, backwards, and not by themselves.
+TEST_CASE("a swizzled tile is read anywhere, whatever moves the subscript", "[gpu]") {
+  for (const char* bytes : {"32", "64", "128", "256"}) {
+    const ir::Program program = parse_or_die(R"(
+program p(A: f16[16, 128]) -> (B: f16[16, 64]) {
+  buffer T: f16[16, 128] shared
+  for b in 1 bind(block.x) {
+    for i in 16 bind(thread.y) { for j in 16 bind(thread.x) { for v in 8 vectorized {
+      block "T" [r: S(16) = i, w: S(128) = j*8 + v] {swizzle_0 = )" +
+                                             std::string(bytes) + R"(} { T[r, w] = A[r, w] } } } }
+    for k in 16 bind(thread.y) { for t in 16 bind(thread.x) { for c in 4 {
+      block "B" [r: S(16) = k, w: S(64) = c*16 + t] {
+        B[r, w] = T[r, w] + T[r, w + 4]*2f16 + T[15 - r, w//2*2 + 8]*3f16 + T[r, 127 - w] } } } }
+  }
+})");
+    CAPTURE(bytes);
+    CHECK(compare_on_host(program, program, gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
 struct PipelineCase {
   const char *what, *program, *script;
 };

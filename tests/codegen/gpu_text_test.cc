@@ -53,6 +53,9 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
   CHECK(count(swizzled, "pr_swizzled<64, 2>(") == 3);
   CHECK(count(swizzled, "pr_swizzled<128, 2>(") == 3);
   CHECK(count(swizzled, "PR_SHARED(smem, 24576);") == 1);
+  // Steps of K along rows of A, and columns of a warp along those of B, move no row: the rest of the
+  // address is swizzled once for all of them.
+  CHECK(count(swizzled, ") ^ (i") == 2);
 
   const std::string async = text_of("matmul_cp_async");
   CHECK(count(async, "pr_cp_async<16>") == 4);
@@ -188,6 +191,10 @@ program p(A: f32[4, 48]) -> (B: f32[4, 48]) {
   };
   CHECK_DIAG(swizzled("128"), SwizzleForm);
   CHECK_DIAG(swizzled("0"), SwizzleForm);
+  // Rows of 96 bytes are three panels of 32.
+  const Result<codegen::Artifact> whole = swizzled("96");
+  REQUIRE_OK(whole);
+  CHECK(count(whole->bytes, "pr_swizzled<32, 4>(") == 2);
 }
 
 TEST_CASE("a tensor loop whose operands are in the wrong place is refused", "[gpu]") {

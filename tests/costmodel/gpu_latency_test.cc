@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace prunerc::costmodel {
@@ -52,9 +53,7 @@ ir::Program copy(int64_t step, int64_t lanes) {
 }
 
 // Tiles of 32 x 32 through shared memory: columns are read from what rows wrote.
-ir::Program transpose(int64_t padding) {
-  const std::string align =
-      padding > 0 ? fmt::format(" {{align_factor_0_0=32, align_offset_0_0={}}}", padding) : "";
+ir::Program transpose_by(const std::string& layout) {
   return parse_or_die(fmt::format(
       R"(program p(X: f32[1024, 1024]) -> (Y: f32[1024, 1024]) {{
   buffer S: f32[1024, 1024] shared
@@ -66,7 +65,12 @@ ir::Program transpose(int64_t padding) {
       block "Y" @B1 [i: S(1024) = bx * 32 + y, j: S(1024) = by * 32 + x] {{
         reads S[j, i] writes Y[i, j] Y[i, j] = S[j, i] }} }} }}
   }} }} }})",
-      align));
+      layout));
+}
+
+ir::Program transpose(int64_t padding) {
+  return transpose_by(
+      padding > 0 ? fmt::format(" {{align_factor_0_0=32, align_offset_0_0={}}}", padding) : "");
 }
 
 // A row of 1024 per block with this value.
@@ -166,6 +170,46 @@ TEST_CASE("padded rows in shared memory beat rows that meet in one bank") {
   // One of four accesses of a tile (two of them global) takes 32 rounds instead of one.
   CHECK(conflict == Approx(padded * (3 + 32) / 4.0));
   CHECK(ns(transpose(0)) > 1.5 * ns(transpose(1)));
+}
+
+// Tiles of 64 rows of `columns` halves through shared memory, 16 bytes a thread.
+ir::Program through_swizzled(int64_t columns, int64_t bytes) {
+  const std::string swizzle = bytes > 0 ? fmt::format(" {{swizzle_0={}}}", bytes) : "";
+  return parse_or_die(fmt::format(
+      R"(program p(X: f16[4096, {0}]) -> (Y: f16[4096, {0}]) {{
+  buffer S: f16[4096, {0}] shared
+  for b in 64 @L0 bind(block.x) {{
+    for c in {1} @L1 {{ for t in 256 @L2 bind(thread.x) {{ for v in 8 @L3 vectorized {{
+      block "S" @B0 [i: S(4096) = b * 64 + ((c * 256 + t) * 8 + v) // {0}, j: S({0}) = ((c * 256 + t) * 8 + v) % {0}]{2} {{
+        reads X[i, j] writes S[i, j] S[i, j] = X[i, j] }} }} }} }}
+    for c1 in {1} @L4 {{ for t1 in 256 @L5 bind(thread.x) {{ for v1 in 8 @L6 vectorized {{
+      block "Y" @B1 [i1: S(4096) = b * 64 + ((c1 * 256 + t1) * 8 + v1) // {0}, j1: S({0}) = ((c1 * 256 + t1) * 8 + v1) % {0}] {{
+        reads S[i1, j1] writes Y[i1, j1] Y[i1, j1] = S[i1, j1] }} }} }} }}
+  }} }})",
+      columns, 64 * columns / 2048, swizzle));
+}
+
+TEST_CASE(
+    "swizzled rows meet no bank twice in panels as wide as they are, and do in narrower ones") {
+  for (const int64_t columns : {32, 64, 128}) {
+    const double plain = part_ns(through_swizzled(columns, 0), TermPart::kShared);
+    for (const int64_t bytes : {32, 64, 128}) {
+      const int64_t row = columns * 2;
+      if (bytes > row) continue;
+      INFO("rows of " << row << " bytes, panels of " << bytes);
+      // Of four accesses two are in shared memory: eight lanes meet in a panel's banks.
+      const auto rounds = static_cast<double>(std::min<int64_t>(row, 128) / bytes);
+      CHECK(part_ns(through_swizzled(columns, bytes), TermPart::kShared) ==
+            Approx(plain * (2 + 2 * rounds) / 4));
+    }
+    // The widest panels that divide the row.
+    CHECK(part_ns(through_swizzled(columns, columns * 2), TermPart::kShared) == Approx(plain));
+  }
+}
+
+TEST_CASE("a swizzle spreads a column of 32 rows over eight pieces of 16 bytes") {
+  const double column = part_ns(transpose_by(" {swizzle_0=128}"), TermPart::kShared);
+  CHECK(column == Approx(part_ns(transpose(0), TermPart::kShared) * (3 + 4) / (3 + 32)));
 }
 
 TEST_CASE("statements without products cost memory, and functions cost their unit") {

@@ -4,6 +4,7 @@
 #include "search/space/sampler.h"
 #include "search/space/space.h"
 #include "tests/codegen/gpu_run.h"
+#include "tests/property/swizzled_products.h"
 #include "tests/support/check.h"
 #include "tests/support/operators.h"
 #include "tests/support/program_gen.h"
@@ -61,6 +62,17 @@ TEST_CASE("tensor sketches run on the host and give the interpreter's results", 
     const std::string difference =
         compare_on_host(d.base, d.candidate.program, tensor_target(), 1, kTwoOrders);
     CHECK(difference == "");
+  }
+}
+
+TEST_CASE("swizzled rows of every width are right on the host, staged and in parts of the sum",
+          "[gpu]") {
+  const std::vector<SwizzledProduct> all = swizzled_products(tensor_target(), first_seed());
+  CHECK(all.size() == 12);
+  for (const SwizzledProduct& product : all) {
+    INFO(product.name << "\n" << schedule::print(product.candidate.trace));
+    CHECK(compare_on_host(swizzled_product(), product.candidate.program, tensor_target(), 1,
+                          kTwoOrders) == "");
   }
 }
 

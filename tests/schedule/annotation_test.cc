@@ -179,6 +179,24 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return out;
 }
 
+TEST_CASE("a swizzle is of as many bytes as rows have, or of a part of them") {
+  std::string wide(kTiles);  // rows of 256 bytes
+  for (std::size_t at; (at = wide.find("f16")) != std::string::npos;) wide.replace(at, 3, "f32");
+  const std::string choice =
+      "sample_categorical([1, 2, 4], [1, 1, 1]) -> v0 = [2]\nproduct([v0, 32]) -> v1\n";
+  const Case cases[] = {
+      {kTiles, "swizzle(@B0, 0, 128)", ""},
+      {kTiles, "swizzle(@B0, 0, 96)", ""},
+      {kTiles, choice + "swizzle(@B0, 0, v1)", ""},
+      {kTiles, "swizzle(@B0, 0, 192)", "SwizzleForm"},
+      {kTiles, "swizzle(@B0, 0, 80)", "SwizzleForm"},
+      {kTiles, "swizzle(@B0, 0, -32)", "SwizzleForm"},
+      {wide, "swizzle(@B0, 0, 256)", ""},
+      {wide, "swizzle(@B0, 0, 512)", "SwizzleForm"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 TEST_CASE("bulk_copy takes boxes of matrices with aligned rows into shared memory") {
   const schedule::Schedule s = check_steps(kTiles, "bulk_copy(@L1)\nbulk_copy(@L5)");
   CHECK(print(s.program()).find("for i in 16 @L1 {bulk_copy = 1}") != std::string::npos);

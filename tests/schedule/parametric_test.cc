@@ -111,6 +111,29 @@ TEST_CASE("an attribute may be a parameter") {
   CHECK(ir::print(instance).find("unroll_max_step = 16") != std::string::npos);
 }
 
+constexpr std::string_view kRows = R"(
+program rows(X: f16[8, 64]) -> (Y: f16[8, 64]) {
+  buffer T: f16[8, 64] shared
+  for i in 8 @L0 { for j in 64 @L1 {
+    block "T" @B0 [v: S(8) = i, w: S(64) = j] { T[v, w] = X[v, w] } } }
+  for i in 8 @L2 { for j in 64 @L3 {
+    block "Y" @B1 [v: S(8) = i, w: S(64) = j] { Y[v, w] = T[v, w] } } }
+})";
+
+TEST_CASE("the bytes of a swizzle may be a parameter, which buffer it is of may not") {
+  const Parametric sketch = open_or_die(kRows,
+                                        "sample_categorical([1, 4], [1, 1]) -> v0 = [0]\n"
+                                        "product([v0, 32]) -> v1\n"
+                                        "swizzle(@B0, 0, v1)\n");
+  CHECK(holds(sketch, "swizzle_0 = 32"));
+  const ir::Program instance = instantiate(sketch, std::vector<int64_t>{4}).value();
+  CHECK(ir::print(instance).find("swizzle_0 = 128") != std::string::npos);
+  CHECK_DIAG(open(kRows,
+                  "sample_categorical([0, 1], [1, 1]) -> v0 = [0]\n"
+                  "swizzle(@B0, v0, 32)\n"),
+             ParamOperand);
+}
+
 TEST_CASE("the same trace gives the same program") {
   const std::string trace = std::string(kTiles) + "parallel(@L1)\n";
   CHECK(ir::print(open_or_die(kCopy, trace).program) ==

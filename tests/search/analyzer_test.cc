@@ -173,5 +173,24 @@ TEST_CASE(
   CHECK(best_bulk < 0.3e6);
 }
 
+TEST_CASE("what a draft sees of swizzled tiles is what a candidate's program has") {
+  const Task task =
+      make_task("p", parse_or_die(kHalfProduct), *ir::target_from_string("cuda:a100"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  Count count;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const std::string& name = space->sketches[s].name;
+    const bool swizzles =
+        name.find("swizzle") != name.npos || name.find("tensor+split k") != name.npos;
+    if (swizzles) compare(task, *space, static_cast<int>(s), num_cases(200) / 10, &count);
+  }
+  print("swizzled", count);
+  CHECK(count.sketches == 4);
+  CHECK(count.wrongly_refused == 0);
+  CHECK(count.candidates > 20);
+  CHECK(count.near > 0.99 * count.candidates);
+}
+
 }  // namespace
 }  // namespace prunerc

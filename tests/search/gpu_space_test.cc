@@ -3,10 +3,12 @@
 #include "ir/fpv/fpv.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "schedule/legality/gpu_limits.h"
+#include "schedule/schedule.h"
 #include "search/space/metaschedule_space.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
@@ -367,6 +369,81 @@ TEST_CASE(
     // than eight of them along one axis of the grid.
     REQUIRE(needs->size() == 1);
     CHECK(needs->front().grid[0] == 1);
+  }
+}
+
+// Bytes of the rows that a candidate swizzles.
+std::multiset<int64_t> swizzled_rows(const ir::Program& program) {
+  std::multiset<int64_t> out;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const ir::Block* block = s.as<ir::Block>();
+        for (std::size_t i = 0; block != nullptr && i < block->attrs.size(); ++i) {
+          if (block->attrs[i].key == "swizzle_0") out.insert(block->attrs[i].value);
+        }
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
+}
+
+// Of f16 or f32 factors, B by its rows or by its columns.
+Task square_product(const std::string& factor, const char* b, std::string_view target) {
+  const std::string text = "program p(A: " + factor + "[256, 256], B: " + factor +
+                           R"([256, 256]) -> (C: f32[256, 256]) {
+  for i in 256 { for j in 256 { for k in 256 {
+    block "C" [vi: S(256) = i, vj: S(256) = j, vk: R(256) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[)" +
+                           b + "])\n  } } } }\n}";
+  return make_task("p", parse_or_die(text), *ir::target_from_string(target));
+}
+
+constexpr const char* kSwizzledSketches[] = {"gpu+tensor+swizzle", "gpu+tensor+swizzle+staged",
+                                             "gpu+tensor+split k", "gpu+tensor+split k+staged"};
+
+TEST_CASE("swizzled tiles of tensor instructions have panels as wide as their rows") {
+  for (const char* target : {"cuda:a100", "cuda:t4"}) {
+    const Task task = square_product("f16", "vk, vj", target);
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    for (const char* name : kSwizzledSketches) {
+      INFO(target << " " << name);
+      const auto at = std::find_if(space->sketches.begin(), space->sketches.end(),
+                                   [&](const Sketch& sketch) { return sketch.name == name; });
+      REQUIRE(at != space->sketches.end());
+      const int sketch = static_cast<int>(at - space->sketches.begin());
+      const Result<schedule::Schedule> whole = schedule::replay(task.base, at->trace);
+      REQUIRE_OK(whole);
+      // Two steps of K, and four warps of 32 columns: panels of 64 and of 128 bytes.
+      CHECK(swizzled_rows(whole->program()) == std::multiset<int64_t>{64, 256});
+      std::set<int64_t> panels;
+      for (int i = 0; i < 30; ++i) {
+        Rng rng(first_seed(), static_cast<uint64_t>(i), 15);
+        const Result<Candidate> made =
+            instantiate(task, *space, sketch, random_genome(*space, sketch, rng).decisions);
+        if (!made) continue;
+        for (const int64_t row : swizzled_rows(made->program)) panels.insert(ir::panel_of(row));
+      }
+      CHECK(panels == std::set<int64_t>{32, 64, 128});
+    }
+  }
+}
+
+TEST_CASE("lanes that read down columns of f32 keep panels of 32 bytes, along rows wide ones") {
+  for (const bool is_down : {true, false}) {
+    const Task task =
+        square_product("f32", is_down ? "vk, vj" : "vj, vk", "cuda:a100 allow_tf32=1");
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    const auto at = std::find_if(space->sketches.begin(), space->sketches.end(),
+                                 [](const Sketch& s) { return s.name == "gpu+tensor+swizzle"; });
+    REQUIRE(at != space->sketches.end());
+    const Result<schedule::Schedule> whole = schedule::replay(task.base, at->trace);
+    REQUIRE_OK(whole);
+    CHECK(swizzled_rows(whole->program()) ==
+          (is_down ? std::multiset<int64_t>{32, 64} : std::multiset<int64_t>{64, 64}));
   }
 }
 

@@ -88,6 +88,7 @@ SUPPORT_LAYER = 3
 # Headers of one folder of tests that another may include, with the reason.
 SHARED_TEST_HEADERS = {
     "tests/property/fpv_runs.h": ["bench"],  # The benchmark runs what the property test runs, only more of it.
+    "tests/property/swizzled_products.h": ["bench"],  # The same of what runs on the host.
     "tests/bench/report.h": ["bench"],  # Every benchmark writes its results in the same form.
     "tests/bench/draft/curve.h": ["bench"],  # Replayed searches of drafts and of learned models are compared alike.
     "tests/bench/draft/order.h": ["bench"],

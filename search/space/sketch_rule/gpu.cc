@@ -298,6 +298,12 @@ std::vector<GpuVariant> gpu_variants() {
        .mapping = 1,
        .split_reduction = true,
        .swizzled = true},
+      {.name = "gpu+tensor+split k+staged",
+       .threads_share_rows = false,
+       .mapping = 1,
+       .split_reduction = true,
+       .staged = true,
+       .swizzled = true},
   };
 }
 

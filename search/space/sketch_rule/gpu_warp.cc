@@ -11,7 +11,7 @@ using schedule::Int;
 
 namespace {
 
-/// The narrowest swizzle: every tile is whole panels of it, and eight rows meet no bank twice.
+/// The narrowest swizzle: units of rows that are no multiple of it are lengthened instead.
 constexpr int64_t kPanelBytes = 32;
 
 // The instruction that fills registers from shared memory; "" where elements come one by one.
@@ -154,11 +154,20 @@ Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writ
     return is_down ? s_.storage_align(writer, 0, operand.rank - 2, 2, 1) : Result<void>();
   }
   const int64_t bytes = ir::byte_size(buffer_of(operand).dtype);
-  const int64_t unit = operand.k_last ? tile[2] : &operand == &p_.a ? m.unit : n.unit;
-  if (spread_ == RowSpread::kSwizzled && unit * bytes % kPanelBytes == 0)
-    return s_.swizzle(writer, 0, kPanelBytes);
-  // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
+  const WarpCut& across = &operand == &p_.a ? m : n;
+  const int64_t unit = operand.k_last ? tile[2] : across.unit;
   const bool down = bytes == 4 && !operand.k_last;
+  if (spread_ == RowSpread::kSwizzled && unit * bytes % kPanelBytes == 0) {
+    // Lanes read 32 bytes of four rows: all banks in panels of 32, half of them in wider ones.
+    if (down) return s_.swizzle(writer, 0, kPanelBytes);
+    // Panels as wide as rows, up to 128 bytes: what eight lanes fetch lies side by side.
+    PRUNERC_TRY(const Int row,
+                s_.product(operand.k_last
+                               ? std::vector<Int>{steps, Int(unit * bytes)}
+                               : std::vector<Int>{across.warps, across.tiles, Int(unit * bytes)}));
+    return s_.swizzle(writer, 0, row);
+  }
+  // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
   const int64_t offset = (down ? 2 : 1) * kFetchBytes / bytes;
   return s_.storage_align(writer, 0, operand.rank - 2, 2 * offset, offset);
 }

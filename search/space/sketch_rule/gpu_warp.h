@@ -26,7 +26,7 @@ struct WarpCut {
 
 /// What multiplies: tensor instructions, or each lane for itself.
 enum class WarpUnit : uint8_t { kTensor, kLanes };
-/// How rows of an operand's tile avoid each other's banks.
+/// How rows of an operand's tile avoid each other's banks: longer ones, or pieces in other places.
 enum class RowSpread : uint8_t { kPadded, kSwizzled };
 
 /// By tensor instructions m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8), k = (iteration, step, 16);

@@ -5,6 +5,7 @@
 #include "ir/support/rng.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
+#include "tests/property/swizzled_products.h"
 #include "tests/support/gpu_programs.h"
 #include "tests/support/half_products.h"
 #include "tests/support/operators.h"
@@ -121,6 +122,17 @@ void draw(const std::vector<testing::NamedProgram>& ops, const std::string& arch
   }
 }
 
+// Tiles in panels of each width; results through shared memory or not, sums whole or in parts.
+void add_swizzled(const GpuHostOptions& options, std::vector<HostCase>* out) {
+  const std::string arch = options.arch.empty() ? "sm_80" : options.arch;
+  const auto base = std::make_shared<const ir::Program>(testing::swizzled_product());
+  for (testing::SwizzledProduct& made :
+       testing::swizzled_products(host_target(arch), options.seed)) {
+    out->push_back({"gemm_swizzled/" + made.name, "gemm_swizzled", "gemm", arch, base,
+                    std::move(made.candidate.program)});
+  }
+}
+
 }  // namespace
 
 std::vector<HostCase> host_cases(const GpuHostOptions& options) {
@@ -131,6 +143,7 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
     out.push_back({p.name, op, family_of(op), arch, std::make_shared<const ir::Program>(p.base),
                    p.scheduled});
   }
+  add_swizzled(options, &out);
   std::vector<testing::NamedProgram> all = testing::tensor_operators();
   const std::size_t wanted = static_cast<std::size_t>(std::max(options.programs, 0));
   if (options.arch.empty()) {

@@ -43,8 +43,8 @@ struct HostCase {
   ir::Program scheduled;
 };
 
-/// Hand-written schedules (tests/golden/gpu), then members of the GPU search space of operators at
-/// small and odd and at larger shapes, drawn at random; no two the same.
+/// Hand-written schedules (tests/golden/gpu), products with swizzled tiles (tests/property/swizzled_products.h), then
+/// members of the GPU search space of operators at small and odd and at larger shapes, drawn at random; no two the same.
 std::vector<HostCase> host_cases(const GpuHostOptions& options);
 
 /// "" if the kernels do what they should on all of these inputs, else what was found.
