@@ -17,11 +17,9 @@
 // and the sum of a tile are, lies in global memory.
 #include "search/space/sketch_rule/gpu_chain.h"
 
+#include "search/space/sketch_rule/gpu_chain_stages.h"
+
 #include <algorithm>
-#include <array>
-#include <map>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,9 +41,6 @@ const std::vector<int64_t> kDepthTiles = {1, 2, 4};
 constexpr int64_t kLaneSteps = 4;
 const std::vector<int64_t> kLaneDepths = {8, 16, 32};
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
-/// Elements of a row that a lane takes at once, so that it waits for shared memory seldom.
-constexpr int64_t kTaken = 8;
-constexpr int64_t kWidest = 4;
 constexpr int64_t kPreferredWarps = 8;
 /// Keys that one iteration of the first product takes by default: so many elements of K.
 constexpr int64_t kPreferredElems = 8192;
@@ -53,17 +48,6 @@ constexpr int64_t kPreferredElems = 8192;
 constexpr int64_t kMostDepth = 256;
 /// Of shared memory, beside rows: values of rows, padding, what tiles need of their own.
 constexpr int64_t kSpareBytes = 16 << 10;
-
-/// Along rows and along their elements: a block's variables, or a buffer's dimensions. None: there is no such one.
-using Places = std::array<std::optional<std::size_t>, 2>;
-constexpr std::size_t kRow = 0, kColumn = 1;
-
-/// A block of the kernel that is no product.
-struct Stage {
-  BlockId block;
-  Places places;             // variables
-  bool read_behind = false;  // by a later kernel, or it is a result
-};
 
 class GpuChain {
  public:
@@ -177,7 +161,7 @@ class GpuChain {
       PRUNERC_TRY(const Int keys, s_.product({values_.steps, Int(values_.tile[2])}));
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows_, columns, keys}, &q_));
     }
-    find_stages();
+    stages_ = find_stages(s_, p_, q_);
     return {};
   }
 
@@ -201,57 +185,6 @@ class GpuChain {
     return {};
   }
 
-  // What leads from one product to the other, and what else reads whole rows: nobody behind the kernel has them.
-  void find_stages() {
-    note_dims(p_.out, {p_.out_m, p_.out_n});
-    for (const BlockId id : s_.blocks()) {
-      const bool is_product = id == p_.out || id == q_.block || id == q_.out;
-      if (is_product || !comes_of(s_, id, p_.block)) continue;
-      const Places places = places_of(*find_block(s_.program(), id));
-      const bool reads_rows = places[kColumn] && !comes_of(s_, id, q_.block);
-      if (!reads_rows && !comes_of(s_, q_.out, id)) continue;
-      stages_.push_back({id, places});
-      note_dims(id, places);
-    }
-    const auto is_inside = [&](BlockId id) {
-      return id == q_.block || id == q_.out ||
-             std::any_of(stages_.begin(), stages_.end(),
-                         [&](const Stage& stage) { return stage.block == id; });
-    };
-    for (Stage& stage : stages_) {
-      const std::vector<BlockId> readers = s_.consumers(stage.block);
-      const ir::BufferId made = find_block(s_.program(), stage.block)->writes[0].buffer;
-      stage.read_behind = s_.program().buffer(made).role == ir::BufferRole::kOutput ||
-                          !std::all_of(readers.begin(), readers.end(), is_inside);
-    }
-  }
-
-  void note_dims(BlockId id, const Places& places) {
-    const ir::Block& block = *find_block(s_.program(), id);
-    const ir::BufferId made = block.writes[0].buffer;
-    for (std::size_t d = 0; d < block.writes[0].region.size(); ++d) {
-      const std::optional<std::size_t> variable = variable_at(block, made, d);
-      for (const std::size_t along : {kRow, kColumn}) {
-        if (variable && variable == places[along]) dims_[made][along] = d;
-      }
-    }
-  }
-
-  // By what the block reads of the kernel.
-  Places places_of(const ir::Block& block) const {
-    Places places;
-    for (const ir::Access& access : block.reads) {
-      const auto dims = dims_.find(access.buffer);
-      if (dims == dims_.end()) continue;
-      for (const std::size_t along : {kRow, kColumn}) {
-        if (!dims->second[along]) continue;
-        const auto place = variable_at(block, access.buffer, *dims->second[along]);
-        if (place) places[along] = place;
-      }
-    }
-    return places;
-  }
-
   Result<void> second_product() {
     PRUNERC_TRY_VOID(s_.set_scope(q_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(q_.b.copy, 0, ir::Scope::kShared));
@@ -267,76 +200,9 @@ class GpuChain {
   }
 
   Result<void> between() {
-    for (std::size_t i = stages_.size(); i-- > 0;) PRUNERC_TRY_VOID(share_rows(stages_[i]));
+    PRUNERC_TRY_VOID(
+        share_stages(context_, stages_, {q_.block, rows_, p_.extents[1], scores_.warps}, &grid_));
     return values_.spread_rows(q_.a, q_.a.copy);
-  }
-
-  // One variable along the rows, perhaps one along their elements, which alone may be reduced.
-  bool fits(const ir::Block& block, const Places& places) const {
-    const std::size_t rank = grid_.size() + (places[kColumn] ? 1 : 0);
-    if (block.writes.size() != 1 || !places[kRow] || block.iters.size() != rank) return false;
-    for (std::size_t i = 0; i < rank; ++i) {
-      if (block.iters[i].kind != ir::IterKind::kSpatial && i != places[kColumn]) return false;
-    }
-    return true;
-  }
-
-  // Rows belong to warps, their elements to lanes.
-  Result<void> share_rows(const Stage& stage) {
-    const ir::Block& block = *find_block(s_.program(), stage.block);
-    const auto [row, column] = stage.places;
-    const bool reduces = is_reduction(block);
-    // Whole rows are too much to be left for later kernels.
-    if (!fits(block, stage.places) || (stage.read_behind && column && !reduces)) {
-      return error(Diag::kUnsupported, std::string("a stage of this shape between products"));
-    }
-    PRUNERC_TRY(const std::vector<LoopId> loops,
-                stage.read_behind ? join(stage) : s_.compute_at(stage.block, grid_.back()));
-    if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, ir::Scope::kShared));
-    if (!column) {
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  s_.split(loops[*row], {Int(-1), scores_.warps, Int(kWarpLanes)}));
-      PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
-      return s_.bind(parts[2], "thread.x");
-    }
-    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], {Int(-1), scores_.warps}));
-    const int64_t width = reduces ? 1 : std::gcd(p_.extents[1], kWidest);
-    PRUNERC_TRY(
-        const std::vector<LoopId> columns,
-        s_.split(loops[*column], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
-    PRUNERC_TRY_VOID(s_.unroll(columns[1]));
-    if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
-    PRUNERC_TRY_VOID(s_.bind(rows[1], "thread.y"));
-    return s_.bind(columns[2], "thread.x");
-  }
-
-  // A block that is read behind the kernel moves under no loop of its readers: its own loops over blocks of the grid
-  // become the kernel's. Returns the loops of its variables, as compute_at does.
-  Result<std::vector<LoopId>> join(const Stage& stage) {
-    const BlockFacts facts = facts_of(s_, stage.block);
-    std::vector<LoopId> loops(facts.block->iters.size()), order;
-    for (const auto* axes : {&facts.spatial, &facts.reduce}) {
-      for (const Axis& axis : *axes) loops[static_cast<std::size_t>(axis.iter)] = axis.loop;
-    }
-    const auto [row, column] = stage.places;
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      if (i != row && i != column) order.push_back(loops[i]);
-    }
-    order.push_back(loops[*row]);
-    if (column) order.push_back(loops[*column]);
-    PRUNERC_TRY_VOID(s_.reorder(order));
-    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], {Int(-1), rows_}));
-    loops[*row] = parts[1];
-    order[grid_.size() - 1] = parts[0];
-    const std::vector<BlockId> all = s_.blocks();
-    const bool is_last = std::find(all.begin(), all.end(), q_.block) <
-                         std::find(all.begin(), all.end(), stage.block);
-    for (std::size_t i = 0; i < grid_.size(); ++i) {
-      std::vector<LoopId> both = {order[i], grid_[i]};
-      if (is_last) std::swap(both[0], both[1]);
-      PRUNERC_TRY(grid_[i], s_.merge(both));
-    }
-    return loops;
   }
 
   Result<void> first_product() {
@@ -387,11 +253,10 @@ class GpuChain {
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
-  Int rows_, keys_of_tile_;              // of a block; of an iteration of the first product
-  std::vector<Stage> stages_;            // in execution order
-  std::map<ir::BufferId, Places> dims_;  // of what the kernel has made of the scores
-  std::vector<LoopId> grid_;             // what is outside, blocks of rows last
-  LoopId keys_;                          // of the first product
+  Int rows_, keys_of_tile_;  // of a block; of an iteration of the first product
+  std::vector<ChainStage> stages_;
+  std::vector<LoopId> grid_;  // what is outside, blocks of rows last
+  LoopId keys_;               // of the first product
 };
 
 }  // namespace
