@@ -336,6 +336,17 @@ constexpr Row kSplitChainRows[] = {
     {nullptr, "split_single_attention", ""},
 };
 
+constexpr Row kGroupChainRows[] = {
+    {nullptr, "attention", "H=2 T=64 S=64 E=32"}, {nullptr, "attention", "H=1 T=128 S=160 E=64"},
+    {nullptr, "causal", "H=1 T=192 E=32"},        {nullptr, "grouped", "H=2 T=64 S=128 E=24"},
+    {nullptr, "biased", "T=64 S=48 E=40"},        {nullptr, "mlp", "M=64"},
+};
+
+constexpr Row kGroupSplitChainRows[] = {
+    {nullptr, "split_attention", "H=1 T=64 S=256 E=64 B=128"},
+    {nullptr, "split_causal_attention", "H=1 T=128 B=64"},
+};
+
 constexpr Row kLargeRows[] = {
     {"std/gemm.prn", "gemm_nn", "M=65 N=70 K=33"},
     {"std/gemm.prn", "gemm_nn", "M=64 N=128 K=64"},
@@ -392,6 +403,14 @@ std::vector<NamedProgram> single_chained_operators() {
 
 std::vector<NamedProgram> split_chained_operators() {
   return compile_rows(kSplitChainRows, kSplitChains);
+}
+
+std::vector<NamedProgram> group_chained_operators() {
+  return compile_rows(kGroupChainRows, kChains);
+}
+
+std::vector<NamedProgram> group_split_chained_operators() {
+  return compile_rows(kGroupSplitChainRows, kSplitChains);
 }
 
 std::string_view split_chained_text() { return kSplitChains; }

@@ -13,6 +13,7 @@
 //     }
 //
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
+// Warpgroups multiply whole tiles only: K', V' and P are swizzled, thread.y counts the warps of one, thread.z warpgroups.
 // Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
 // and the sum of a tile are, lies in global memory.
 #include "search/space/sketch_rule/gpu_chain.h"
@@ -40,6 +41,11 @@ const std::vector<int64_t> kDepthTiles = {1, 2, 4};
 /// Where lanes multiply: steps of the first product, of the second.
 constexpr int64_t kLaneSteps = 4;
 const std::vector<int64_t> kLaneDepths = {8, 16, 32};
+/// Where warpgroups do: columns of their instructions, those of the first product, its tiles, steps of the second.
+constexpr int64_t kGroupColumns[] = {16, 32, 64, 96, 128, 192, 256};
+constexpr int64_t kMostGroupKeys = 64;
+const std::vector<int64_t> kGroupTiles = {1, 2};
+const std::vector<int64_t> kGroupDepths = {1, 2, 4, 8};
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
 constexpr int64_t kPreferredWarps = 8;
 /// Keys that one iteration of the first product takes by default: so many elements of K.
@@ -83,12 +89,17 @@ class GpuChain {
     return ir::byte_size(s_.program().buffer(buffer).dtype);
   }
 
-  // Tiles of 16 rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
+  // Tiles of rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
   // be, or where scores have been.
   int64_t most_row_tiles() const {
     const int64_t weights = std::max(bytes_of(q_.a.copy), bytes_of(s_.producers(q_.a.copy)[0]));
     const int64_t row = p_.extents[1] * (bytes_of(p_.block) + weights);
     return (context_.target.smem_bytes_per_block - kSpareBytes) / (row * scores_.tile[0]);
+  }
+
+  // Or warpgroups.
+  int64_t preferred_warps() const {
+    return unit_ == WarpUnit::kWarpgroup ? kPreferredWarps / kGroupWarps : kPreferredWarps;
   }
 
   Result<void> decide_rows() {
@@ -99,21 +110,24 @@ class GpuChain {
     int64_t divides = 1;
     while (rows % (2 * divides * unit) == 0) divides *= 2;
     const bool whole = rows % unit == 0 && p_.extents[1] % values_.tile[2] == 0;
-    direct_ = whole || unit_ == WarpUnit::kLanes;
+    const bool lanes = unit_ == WarpUnit::kLanes;
+    if (unit_ == WarpUnit::kWarpgroup && !whole) {
+      return error(Diag::kUnsupported, std::string("wgmma for rows that are no whole tiles"));
+    }
+    direct_ = whole || lanes;
     // Tiles of tensor instructions have no guards inside.
-    const bool must_divide = direct_ && unit_ == WarpUnit::kTensor;
-    const std::vector<int64_t> warps = up_to(unit_ == WarpUnit::kTensor ? kRowWarps : kLaneRowWarps,
-                                             must_divide ? std::min(most, divides) : most);
+    const bool must_divide = direct_ && !lanes;
+    const std::vector<int64_t> warps =
+        up_to(lanes ? kLaneRowWarps : kRowWarps, must_divide ? std::min(most, divides) : most);
     // By default at least two blocks to a head.
     const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, unit) / 2, 1, most);
     const int64_t most_tiles = must_divide ? std::min(most, divides / warps.back()) : most;
-    scores_.m.warps = context_.pick(warps, std::min(wanted, kPreferredWarps));
-    scores_.m.tiles =
-        context_.pick(up_to(unit_ == WarpUnit::kTensor ? kRowTiles : kLaneRowTiles, most_tiles),
-                      std::clamp<int64_t>(most / kPreferredWarps, 1, 4));
+    scores_.m.warps = context_.pick(warps, std::min(wanted, preferred_warps()));
+    scores_.m.tiles = context_.pick(up_to(lanes ? kLaneRowTiles : kRowTiles, most_tiles),
+                                    std::clamp<int64_t>(most / kPreferredWarps, 1, 4));
     values_.m.warps = scores_.m.warps;
     values_.m.tiles = scores_.m.tiles;
-    row_warps_ = std::min({wanted, warps.back(), kPreferredWarps});
+    row_warps_ = std::min({wanted, warps.back(), preferred_warps()});
     return {};
   }
 
@@ -124,19 +138,19 @@ class GpuChain {
       if (unit_ == WarpUnit::kLanes) break;
       if (w > 1 && columns % (w * values_.n.unit) == 0) warps.push_back(w);
     }
-    const int64_t wanted = std::min(kPreferredWarps / row_warps_, warps.back());
+    const int64_t wanted = std::min(preferred_warps() / row_warps_, warps.back());
     scores_.n.warps = context_.pick(warps, wanted);
     values_.n.warps = scores_.n.warps;
     const int64_t key_tiles = power_of_two(ceil_div(keys, scores_.n.unit));
-    scores_.n.tiles = context_.pick(up_to(kColumnTiles, key_tiles),
+    const bool lanes = unit_ == WarpUnit::kLanes, groups = unit_ == WarpUnit::kWarpgroup;
+    scores_.n.tiles = context_.pick(up_to(groups ? kGroupTiles : kColumnTiles, key_tiles),
                                     kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]));
-    const bool lanes = unit_ == WarpUnit::kLanes;
     scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
     // The block has all columns of the result.
     values_.n.blocks = 1;
     values_.n.tiles = -1;
     std::vector<int64_t> steps;
-    for (const int64_t n : lanes ? kLaneDepths : kDepthTiles) {
+    for (const int64_t n : lanes ? kLaneDepths : groups ? kGroupDepths : kDepthTiles) {
       if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
     }
     values_.steps = context_.pick(steps, steps[steps.size() / 2]);
@@ -201,8 +215,17 @@ class GpuChain {
 
   Result<void> between() {
     PRUNERC_TRY_VOID(
-        share_stages(context_, stages_, {q_.block, rows_, p_.extents[1], scores_.warps}, &grid_));
-    return values_.spread_rows(q_.a, q_.a.copy);
+        share_stages(context_, stages_, {q_.block, rows_, p_.extents[1], &scores_}, &grid_));
+    if (unit_ != WarpUnit::kWarpgroup) return values_.spread_rows(q_.a, q_.a.copy);
+    return q_.a.copy == p_.out ? Result<void>() : swizzle_weights();
+  }
+
+  // Whole rows of all keys.
+  Result<void> swizzle_weights() {
+    const ir::Block& block = *find_block(s_.program(), q_.a.copy);
+    const ir::Buffer& weights = s_.program().buffer(block.writes[0].buffer);
+    const int64_t row = ir::constant_value(weights.shape.back()).value_or(1);
+    return s_.swizzle(q_.a.copy, 0, widest_panel(row * ir::byte_size(weights.dtype)));
   }
 
   Result<void> first_product() {
@@ -216,7 +239,9 @@ class GpuChain {
     PRUNERC_TRY_VOID(scores_.leave_registers(loops, p_.out_m + 1, p_.out_n + 1));
     // Eight rows of lanes that hold pairs meet no bank twice.
     const int rank = static_cast<int>(loops.size()) - 1;
-    PRUNERC_TRY_VOID(s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
+    const bool swizzles = unit_ == WarpUnit::kWarpgroup && q_.a.copy == p_.out;
+    PRUNERC_TRY_VOID(swizzles ? swizzle_weights()
+                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
     PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
@@ -259,6 +284,32 @@ class GpuChain {
   LoopId keys_;               // of the first product
 };
 
+// In place of a warp's instructions those of a warpgroup: of as many keys as divide all and are no more than an iteration
+// takes, and of half of the result's columns; two warpgroups may share either.
+Result<void> take_warpgroups(MatrixProduct* scores, MatrixProduct* values) {
+  const auto refuse = [](std::string what) { return error(Diag::kUnsupported, std::move(what)); };
+  const int64_t num_keys = scores->extents[1], num_columns = values->extents[1];
+  const int64_t most_keys =
+      std::min({kMostGroupKeys, kPreferredElems / std::min(scores->extents[2], kMostDepth),
+                std::max(num_keys / 2, kGroupColumns[0])});
+  int64_t keys = 0, columns = 0;
+  for (const int64_t n : kGroupColumns) {
+    if (n <= most_keys && num_keys % n == 0) keys = n;
+    if (columns < num_columns) columns = n;
+  }
+  if (keys == 0) return refuse("wgmma for keys that are no whole tiles");
+  if (columns < num_columns) return refuse("wgmma for so many columns");
+  const auto* end = std::end(kGroupColumns);
+  if (std::find(std::begin(kGroupColumns), end, columns / 2) != end) columns /= 2;
+  for (const auto& [product, n] : {std::pair(scores, keys), std::pair(values, columns)}) {
+    const std::string& name = product->tensor->name;
+    const std::string type = name.substr(name.rfind('_') + 1);
+    if (type != "f16" && type != "bf16") return refuse("wgmma for these factors");
+    PRUNERC_TRY(product->tensor, ir::find_tensor("wgmma_m64n" + std::to_string(n) + "k16_" + type));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
@@ -280,6 +331,9 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
                        WarpUnit unit) {
+  if (unit == WarpUnit::kWarpgroup) {
+    PRUNERC_TRY_VOID(take_warpgroups(&first.product, &second.product));
+  }
   const schedule::Schedule before = context.schedule.fork();
   const Result<void> done = GpuChain(context, &first, &second, unit).run();
   if (!done) context.schedule = before;

@@ -100,20 +100,22 @@ class Sharing {
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 stage.read_behind ? join(stage) : s_.compute_at(stage.block, grid_.back()));
     if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, ir::Scope::kShared));
+    std::vector<Int> factors = rows_.warps->warp_factors();
+    factors.insert(factors.begin(), Int(-1));
     if (!column) {
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  s_.split(loops[*row], {Int(-1), rows_.warps, Int(kWarpLanes)}));
-      PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
-      return s_.bind(parts[2], "thread.x");
+      factors.emplace_back(kWarpLanes);
+      PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], factors));
+      PRUNERC_TRY_VOID(rows_.warps->bind_warps(parts, 1));
+      return s_.bind(parts.back(), "thread.x");
     }
-    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], {Int(-1), rows_.warps}));
+    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], factors));
     const int64_t width = reduces ? 1 : std::gcd(rows_.elements, kWidest);
     PRUNERC_TRY(
         const std::vector<LoopId> columns,
         s_.split(loops[*column], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
     PRUNERC_TRY_VOID(s_.unroll(columns[1]));
     if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
-    PRUNERC_TRY_VOID(s_.bind(rows[1], "thread.y"));
+    PRUNERC_TRY_VOID(rows_.warps->bind_warps(rows, 1));
     return s_.bind(columns[2], "thread.x");
   }
 

@@ -31,7 +31,7 @@ struct ChainRows {
   ir::BlockId second;    // product
   schedule::Int rows;    // of a block
   int64_t elements = 1;  // of a row
-  schedule::Int warps;
+  WarpProduct* warps = nullptr;
 };
 
 /// Each stage stands under the last loop of `grid`, that over blocks of rows, its rows in shared memory; what is read

@@ -418,10 +418,9 @@ class GpuWgmma {
     const int64_t columns = by_k                           ? p.k_tile()
                             : mentions(last, p.column.var) ? tile_.columns
                                                            : kRows * tile_.warpgroups;
-    for (const int64_t bytes : {128, 64, 32}) {
-      if (columns * kStepBytes / p.k_step % bytes == 0) return bytes;
-    }
-    return error(Diag::kUnsupported, std::string("rows of 16 bytes"));
+    const int64_t bytes = widest_panel(columns * kStepBytes / p.k_step);
+    return bytes > 0 ? Result<int64_t>(bytes)
+                     : error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
 
   // What threads transpose they fetch tiles ahead; beside copies of the engine they would wait.
