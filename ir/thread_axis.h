@@ -30,6 +30,13 @@ inline bool is_concurrent(LoopKind kind) {
 inline constexpr std::array<int64_t, 3> kMostBlocks = {2147483647, 65535, 65535};
 inline constexpr std::array<int64_t, 3> kMostThreads = {1024, 1024, 64};
 
+/// Lanes of a tensor instruction are thread.x; where that is one warp and thread.y has as many as the lanes fill, they
+/// are these. The number of rows of thread.x that the lanes are in a block of x times y threads.
+inline int64_t rows_of_lanes(int64_t lanes, int64_t x, int64_t y) {
+  constexpr int64_t kWarp = 32;
+  return x == kWarp && x * y == lanes ? y : 1;
+}
+
 std::optional<LoopKind> loop_kind_from_string(std::string_view name);
 
 /// A kernel is a loop with a thread axis that stands in no other such loop. In each: no axis stands

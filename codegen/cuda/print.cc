@@ -237,8 +237,10 @@ void KernelPrinter::nest_of(const Loop& loop) {
   ranges_.bind(loop.var, loop.extent);
   const IntImm* extent = loop.extent.as<IntImm>();
   const Var* const saved_lane = lane_;
+  const Var* const saved_row = row_;
   const Expr saved_register = register_;
   if (loop.loop_kind == LoopKind::kThreadX) lane_ = loop.var;
+  if (loop.loop_kind == LoopKind::kThreadY) row_ = loop.var;
   if (const std::optional<int64_t> run = attr_of(loop, kFragmentAttr)) {
     const Loop* inner = loop.body.as<Loop>();
     register_ = Expr(loop.var);
@@ -267,6 +269,7 @@ void KernelPrinter::nest_of(const Loop& loop) {
   if (attr_of(loop, kCommitAttr)) line("pr_cp_async_commit();");
   is_async_ = was_async;
   lane_ = saved_lane;
+  row_ = saved_row;
   register_ = saved_register;
   ranges_.rewind(mark);
 }

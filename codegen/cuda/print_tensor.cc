@@ -78,10 +78,19 @@ std::optional<Expr> KernelPrinter::fragment_offset(BufferId id, std::span<const 
   return simplify(b_, offset, ranges_);
 }
 
+// The number of the thread at hand among those that hold the fragment.
+std::optional<Expr> KernelPrinter::lane_of(const Fragment& fragment) {
+  if (lane_ == nullptr) return std::nullopt;
+  const int64_t row = kernel_.threads[0];
+  if (rows_of_lanes(fragment.lanes, row, kernel_.threads[1]) == 1) return Expr(lane_);
+  if (row_ == nullptr) return std::nullopt;
+  return b_.add(b_.mul(Expr(row_), b_.int_imm(row)), Expr(lane_));
+}
+
 Expr KernelPrinter::fragment_flat(BufferId id, std::span<const Expr> indices) {
-  const bool inside = lane_ != nullptr && register_.defined();
+  const std::optional<Expr> lane = lane_of(fragments_.at(id));
   const std::optional<Expr> offset =
-      inside ? fragment_offset(id, indices, Expr(lane_), register_) : std::nullopt;
+      lane && register_.defined() ? fragment_offset(id, indices, *lane, register_) : std::nullopt;
   if (offset) return *offset;
   failed_ =
       prunerc::error(Diag::kUnsupported, "an access to registers of a warp outside of its tiles");

@@ -97,6 +97,7 @@ class KernelPrinter {
   std::string row_address(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch::Operand& at);
   std::string row_address_at(const ir::TensorMatch::Operand& at, ir::Expr row, ir::Expr column);
   ir::Expr fragment_flat(ir::BufferId id, std::span<const ir::Expr> indices);
+  std::optional<ir::Expr> lane_of(const Fragment& fragment);
   std::optional<ir::Expr> fragment_offset(ir::BufferId id, std::span<const ir::Expr> indices,
                                           ir::Expr lane, ir::Expr reg);
   int64_t num_registers(ir::BufferId id);
@@ -227,6 +228,7 @@ class KernelPrinter {
   int64_t shuffle_step_ = 0;
   Fragments fragments_;
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
+  const ir::Var* row_ = nullptr;   // of thread.y
   ir::Expr register_;              // of the fragment at hand
   std::map<ir::LoopId, RingBuffer> ring_buffers_;
   std::map<ir::LoopId, BulkLoad> loads_;

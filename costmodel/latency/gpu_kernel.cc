@@ -48,6 +48,9 @@ class Meter {
 
   void run() {
     for (const std::size_t n : kernel_.nests) extents(table_.nests()[n]);
+    // Lanes of tensor instructions are thread.x, whether a loop says so or not, or rows of it (ir/thread_axis.h).
+    const bool in_rows = kernel_.block[0].is(kWarp) && kernel_.block[1].is(lanes_ / kWarp);
+    if (!in_rows) kernel_.block[0] = max(kernel_.block[0], lanes_);
     std::vector<Lifetime> shared, local;
     for (const ir::Buffer& buffer : table_.program().buffers()) {
       if (buffer.scope == ir::Scope::kGlobal) continue;
@@ -69,7 +72,6 @@ class Meter {
  private:
   void extents(const Nest& nest) {
     Sym vthreads = 1;
-    double lanes = 1;
     for (const NestLoop& loop : nest.loops) {
       if (ir::is_block_axis(loop.kind)) {
         Sym& axis = kernel_.grid[dimension(loop.kind)];
@@ -80,11 +82,9 @@ class Meter {
       } else if (is_vthread(loop.kind)) {
         vthreads *= loop.extent;
       }
-      lanes = std::max(lanes, tensor_lanes(*loop.loop));
+      lanes_ = std::max(lanes_, tensor_lanes(*loop.loop));
     }
     kernel_.vthreads = max(kernel_.vthreads, vthreads);
-    // Lanes of tensor instructions are thread.x, whether a loop says so or not.
-    kernel_.block[0] = max(kernel_.block[0], lanes);
   }
 
   bool lifetime(ir::BufferId buffer, Lifetime* out) const {
@@ -184,6 +184,7 @@ class Meter {
 
   const NestTable& table_;
   GpuKernel& kernel_;
+  double lanes_ = 1;  // the most of a tensor instruction
 };
 
 }  // namespace

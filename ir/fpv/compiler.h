@@ -5,14 +5,18 @@
 #include "ir/fpv/alloc_points.h"
 #include "ir/fpv/code.h"
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace prunerc::ir {
+
+/// Registers that instructions pass between threads: operands of tensor loops and what is shuffled (codegen's lowering
+/// marks both by attributes), and along which axes they are everyone's.
+std::map<BufferId, uint8_t> find_warp_wide(const Program& program);
 
 class FpCompiler {
  public:
@@ -70,12 +74,11 @@ class FpCompiler {
   std::size_t alloc_depth(BufferId buffer) const;
   bool combines(const Loop& loop, BufferId buffer) const;
   void find_owners(BufferId buffer, FpAccess* access);
-  static std::set<BufferId> find_warp_wide(const Program& program);
 
   const Program& program_;
   std::span<const int64_t> params_;
   std::unordered_map<BufferId, std::vector<const Loop*>> alloc_points_;
-  std::set<BufferId> warp_wide_;
+  std::map<BufferId, uint8_t> warp_wide_;             // axes of threads, as in FpAccess
   std::unordered_map<int32_t, FpAffine> vars_;        // by VarId
   std::unordered_multimap<uint64_t, int32_t> known_;  // hash of an expression -> its node
   std::unordered_map<int32_t, int32_t> temps_;        // node -> its slot

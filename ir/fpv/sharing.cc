@@ -56,35 +56,51 @@ bool FpCompiler::combines(const Loop& loop, BufferId buffer) const {
          stores_to(*block_, buffer);
 }
 
-// Registers that instructions pass between the lanes of a warp: operands of tensor loops and what
-// is shuffled (codegen's lowering marks both by attributes). Along thread.x they are everyone's.
-std::set<BufferId> FpCompiler::find_warp_wide(const Program& program) {
-  std::set<BufferId> out;
-  auto note = [&](Stmt body) {
-    walk(
-        body,
-        [&](Stmt s) {
-          if (const Store* store = s.as<Store>()) out.insert(store->buffer);
-          return true;
-        },
-        [&](Expr e) {
-          walk(e, [&](Expr x) {
-            if (const Load* load = x.as<Load>()) out.insert(load->buffer);
-            return true;
-          });
-        });
+namespace {
+
+uint8_t bit_of(LoopKind kind) { return static_cast<uint8_t>(1 << axis_of(kind)); }
+
+void note_all(Stmt body, uint8_t axes, std::map<BufferId, uint8_t>* out) {
+  const auto note = [&](BufferId id) {
+    uint8_t& all = (*out)[id];
+    all = static_cast<uint8_t>(all | axes);
   };
   walk(
-      program.root(),
+      body,
       [&](Stmt s) {
-        const Loop* loop = s.as<Loop>();
-        if (loop == nullptr) return true;
-        for (const Attr& attr : loop->attrs) {
-          if (attr.key == "shuffle" || attr.key.substr(0, 7) == "tensor_") note(loop->body);
-        }
+        if (const Store* store = s.as<Store>()) note(store->buffer);
         return true;
       },
-      [](Expr) {});
+      [&](Expr e) {
+        walk(e, [&](Expr x) {
+          if (const Load* load = x.as<Load>()) note(load->buffer);
+          return true;
+        });
+      });
+}
+
+// A shuffle is along thread.x; the threads of a tensor instruction are along the axes that it does not stand in.
+void find_wide(Stmt s, uint8_t around, std::map<BufferId, uint8_t>* out) {
+  if (!s.defined()) return;
+  if (const Loop* loop = s.as<Loop>()) {
+    constexpr int kAll = (1 << kNumAxes) - 1;
+    for (const Attr& attr : loop->attrs) {
+      if (attr.key == "shuffle") note_all(loop->body, bit_of(LoopKind::kThreadX), out);
+      if (attr.key.substr(0, 7) == "tensor_")
+        note_all(loop->body, static_cast<uint8_t>(kAll & ~around), out);
+    }
+    if (is_lane_axis(loop->loop_kind))
+      around = static_cast<uint8_t>(around | bit_of(loop->loop_kind));
+  }
+  for_each_child(
+      s, [&](Stmt child) { find_wide(child, around, out); }, [](Expr) {});
+}
+
+}  // namespace
+
+std::map<BufferId, uint8_t> find_warp_wide(const Program& program) {
+  std::map<BufferId, uint8_t> out;
+  find_wide(program.root(), 0, &out);
   return out;
 }
 
@@ -92,9 +108,8 @@ std::set<BufferId> FpCompiler::find_warp_wide(const Program& program) {
 void FpCompiler::find_owners(BufferId buffer, FpAccess* access) {
   const Buffer& info = program_.buffer(buffer);
   if (info.scope != Scope::kLocal || info.role != BufferRole::kIntermediate) return;
-  if (warp_wide_.count(buffer) != 0) {
-    access->combined_axes |= static_cast<uint8_t>(1 << axis_of(LoopKind::kThreadX));
-  }
+  const auto wide = warp_wide_.find(buffer);
+  if (wide != warp_wide_.end()) access->combined_axes |= wide->second;
   for (std::size_t i = alloc_depth(buffer); i < loops_.size(); ++i) {
     if (!is_thread_axis(loops_[i]->loop_kind)) continue;
     code_.buffers[static_cast<std::size_t>(buffer.value)].has_owners = true;

@@ -60,6 +60,9 @@ class Meter {
   Result<GpuNeeds> run() {
     out_.loop = kernel_.id;
     PRUNERC_TRY_VOID(visit_stmt(&kernel_));
+    // Lanes of tensor instructions are thread.x, whether a loop says so or not, or rows of it.
+    if (rows_of_lanes(most_lanes_, out_.block[0], out_.block[1]) == 1)
+      out_.block[0] = std::max(out_.block[0], most_lanes_);
     // The row of threads that brings what is copied in bulk.
     if (copies_in_bulk_) ++out_.block[1];
     out_.registers = kBaseRegisters;
@@ -102,8 +105,7 @@ class Meter {
       vthreads_ = outer;
     } else if (const Block* block = s.as<Block>()) {
       out_.name = block->name;
-      // Lanes of tensor instructions are thread.x, whether a loop says so or not.
-      out_.block[0] = std::max(out_.block[0], lanes_of(*block));
+      most_lanes_ = std::max(most_lanes_, lanes_of(*block));
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
@@ -292,6 +294,7 @@ class Meter {
   std::map<BufferId, std::vector<Use>> uses_;
   bool copies_in_bulk_ = false;
   std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
+  int64_t most_lanes_ = 1;             // of a tensor instruction
   std::vector<const Loop*> loops_;
   std::map<const Loop*, std::pair<int, int>> blocks_in_;  // first and last
   int num_blocks_ = 0;

@@ -1,4 +1,4 @@
-// Loops over tiles that end with a mask: how many tiles run, what keeps all of them, and that values are the same.
+// Loops over tiles that begin and end with a mask: how many tiles run, what keeps all of them, and that values are the same.
 #include "codegen/codegen.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/passes.h"
@@ -130,9 +130,40 @@ TEST_CASE("a block runs the tiles up to its last query", "[gpu]") {
   // A block without any key computes one tile of nothing.
   CHECK(tiles({.weight = "select(vs + 9 <= vt, a[vt, vs], 0f32)"}) ==
         std::vector<Counts>{{1, 1, 2}, {1, 1, 2}});
-  // A window hides tiles at both ends: those before it are computed.
-  CHECK(tiles({.weight = "select(vs <= vt && vt <= vs + 4, a[vt, vs], 0f32)"}) ==
-        std::vector<Counts>{{1, 2, 3}, {1, 2, 3}});
+}
+
+constexpr const char* kWindow = "select(vs <= vt && vt <= vs + 4, a[vt, vs], 0f32)";
+
+TEST_CASE("a block begins with the first tile that one of its queries sees", "[gpu]") {
+  CHECK(tiles({.weight = "select(vt <= vs, a[vt, vs], 0f32)"}) ==
+        std::vector<Counts>{{3, 2, 1}, {3, 2, 1}});
+  // A window hides tiles at both ends.
+  CHECK(tiles({.weight = kWindow}) == std::vector<Counts>{{1, 2, 2}, {1, 2, 2}});
+  CHECK(tiles({.queries = 40, .keys = 20, .weight = kWindow}) ==
+        std::vector<Counts>{{1, 2, 2, 1, 1}, {1, 2, 2, 1, 1}});
+  // The last block sees no key, and computes one tile of nothing.
+  CHECK(tiles({.weight = "select(vt + 9 <= vs, a[vt, vs], 0f32)"}) ==
+        std::vector<Counts>{{2, 1, 1}, {2, 1, 1}});
+}
+
+// Elements of the tile of keys that are in shared memory, in all its copies.
+int64_t elements_of_tile(const std::string& weight) {
+  const Result<Program> lowered =
+      codegen::lower_gpu(parse_or_die(text_of({.weight = weight})), gpu_target());
+  REQUIRE_OK(lowered);
+  INFO(print(*lowered));
+  for (const Buffer& buffer : lowered->buffers()) {
+    if (buffer.name != "KS") continue;
+    int64_t product = 1;
+    for (const Expr extent : buffer.shape) product *= constant_value(extent).value_or(1000);
+    return product;
+  }
+  FAIL("no tile of keys");
+  return 0;
+}
+
+TEST_CASE("tiles of a loop that begins late are as small as others", "[gpu]") {
+  CHECK(elements_of_tile(kWindow) == elements_of_tile(Rows{}.weight));
 }
 
 TEST_CASE("in the text a block counts its own tiles", "[gpu]") {
@@ -152,7 +183,6 @@ TEST_CASE("tiles that somebody needs run", "[gpu]") {
   const std::vector<Counts> all = {{3, 3, 3}, {3, 3, 3}};
   const std::vector<Counts> scores = {{1, 2, 3}, {3, 3, 3}}, sums = {{3, 3, 3}, {1, 2, 3}};
   CHECK(tiles({.weight = "a[vt, vs]*2f32"}) == all);
-  CHECK(tiles({.weight = "select(vt <= vs, a[vt, vs], 0f32)"}) == all);
   CHECK(tiles({.weight = "select(vs <= vt || vs < 2, a[vt, vs], 0f32)"}) == all);
   // Data say how many.
   CHECK(tiles({.weight = "select(vs < Z[vt], a[vt, vs], 0f32)"}) == all);
@@ -226,7 +256,9 @@ TEST_CASE("a stage that changes whole rows in place reads all of them", "[gpu]")
 }
 
 // Pipelines deeper than loops are long among them.
-TEST_CASE("kernels whose loops end early give the same, in all orders and without races", "[gpu]") {
+TEST_CASE(
+    "kernels whose loops begin late or end early give the same, in all orders and without races",
+    "[gpu]") {
   using runtime::cuda_host::AsyncMode;
   using runtime::cuda_host::ThreadOrder;
   const runtime::cuda_host::ExecutionOptions orders[] = {
@@ -240,7 +272,10 @@ TEST_CASE("kernels whose loops end early give the same, in all orders and withou
        {Rows{.stages = 2}, Rows{.stages = 3}, Rows{.stages = 4}, Rows{.stages = 8},
         Rows{.queries = 37, .keys = 37, .stages = 4}, Rows{.queries = 40, .keys = 20, .stages = 3},
         Rows{.queries = 7, .keys = 30, .stages = 4}, Rows{.queries = 8, .keys = 8, .stages = 2},
-        Rows{.queries = 37, .keys = 33, .weight = strict, .stages = 3}}) {
+        Rows{.queries = 37, .keys = 33, .weight = strict, .stages = 3},
+        Rows{.weight = "select(vt <= vs, a[vt, vs], 0f32)", .stages = 4},
+        Rows{.queries = 37, .keys = 37, .weight = kWindow, .stages = 3},
+        Rows{.queries = 40, .keys = 20, .weight = kWindow, .stages = 2}}) {
     const Program program = parse_or_die(text_of(rows));
     CAPTURE(rows.queries, rows.keys, rows.weight, rows.stages);
     check_same_result(program, ended(program), 1);

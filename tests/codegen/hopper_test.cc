@@ -59,6 +59,16 @@ TEST_CASE("threads that write factors of wgmma pass a fence before each barrier"
   CHECK(count(text, "pr_fence_proxy_async();\n") == 3);
 }
 
+TEST_CASE("where thread.x is one warp the lanes of a warpgroup are rows of it") {
+  const std::string text = source_of("matmul_wgmma_rows").bytes;
+  CHECK(count(text, "PR_KERNEL(256, 1)") == 1);
+  CHECK(count(text, "const int tz = pr_thread_z();") == 1);
+  CHECK(count(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
+  CHECK(count(text, "pr_fence_proxy_async();\n") == 2);
+  // Lanes store their sums themselves.
+  CHECK(count(text, "pr_tma_store_2d(") == 0);
+}
+
 TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   const codegen::Artifact source = source_of("matmul_wgmma_tma");
   const std::string& text = source.bytes;

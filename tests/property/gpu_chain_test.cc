@@ -46,6 +46,7 @@ int chain_sketch(const search::SearchSpace& space, std::string_view name) {
 }
 
 constexpr const char* kTensorChain = "gpu+tensor+chain";
+constexpr const char* kGroupChain = "gpu+wgmma+chain";
 
 // Of the operator's sketch the default and `count` random candidates.
 void draw(const NamedProgram& op, const char* name, int count, std::vector<Drawn>* out) {
@@ -70,7 +71,19 @@ std::vector<Drawn> draw(int count) {
   std::vector<Drawn> out;
   for (const NamedProgram& op : chained_operators()) draw(op, kTensorChain, count, &out);
   for (const NamedProgram& op : single_chained_operators()) draw(op, "gpu+chain", count, &out);
+  for (const NamedProgram& op : group_chained_operators()) draw(op, kGroupChain, count, &out);
   return out;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  REQUIRE(text.find(from) != std::string::npos);
+  return text.replace(text.find(from), from.size(), to);
+}
+
+int num_times(std::string_view text, std::string_view part) {
+  int num = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++num;
+  return num;
 }
 
 // The kernel of a tile, that of the tiles' weights, and the one that adds the tiles up.
@@ -81,6 +94,9 @@ std::vector<Drawn> draw_split(int count) {
   for (const NamedProgram& op : split_chained_operators()) {
     const bool is_single = op.name.starts_with("split_single");
     draw(op, is_single ? "gpu+chain" : kTensorChain, count, &out);
+  }
+  for (const NamedProgram& op : group_split_chained_operators()) {
+    draw(op, kGroupChain, count, &out);
   }
   return out;
 }
@@ -138,11 +154,11 @@ ir::Program program_of(const char* text) {
 }
 
 // The sketch of one operator; -1 if it has none.
-int sketch_of(const char* text, const ir::Target& target) {
+int sketch_of(const char* text, const ir::Target& target, const char* name = kTensorChain) {
   const search::Task task = search::make_task("op", program_of(text), target);
   const Result<search::SearchSpace> space = search::make_space(task);
   REQUIRE_OK(space);
-  return chain_sketch(*space, kTensorChain);
+  return chain_sketch(*space, name);
 }
 
 constexpr const char* kCausal = R"(
@@ -219,6 +235,42 @@ op attention<H=1, T=16, S=4096, E=64>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E
   O[h,t,e]     = sum:f32[s] p[h,t,s] * V[h,s,e];
 })";
 
+TEST_CASE("warpgroups multiply whole tiles of 16-bit factors, others are left to warps") {
+  std::string whole = kLongRows;
+  whole = replaced(replaced(whole, "T=16", "T=64"), "S=4096", "S=512");
+  const auto has_sketch = [](const std::string& text, const ir::Target& target) {
+    return sketch_of(text.c_str(), target, kGroupChain) >= 0;
+  };
+  CHECK(has_sketch(whole, chain_target()));
+  CHECK(sketch_of(whole.c_str(), chain_target()) >= 0);
+  CHECK_FALSE(has_sketch(whole, gpu_target("cuda-host:sm_80")));
+  // Rows and keys of no whole tiles; no room for the scores of 64 rows. Columns and depths are padded.
+  CHECK_FALSE(has_sketch(replaced(whole, "T=64", "T=96"), chain_target()));
+  CHECK_FALSE(has_sketch(replaced(whole, "S=512", "S=136"), chain_target()));
+  CHECK_FALSE(has_sketch(replaced(whole, "S=512", "S=1024"), chain_target()));
+  CHECK(has_sketch(replaced(whole, "E=64", "E=40"), chain_target()));
+  std::string single = whole;
+  while (single.find("f16") != std::string::npos) single = replaced(single, "f16", "f32");
+  CHECK_FALSE(has_sketch(single, chain_target()));
+}
+
+TEST_CASE("warpgroups pass a fence before each barrier, and wait for each group of products") {
+  std::vector<Drawn> drawn;
+  for (const NamedProgram& op : group_chained_operators()) draw(op, kGroupChain, 0, &drawn);
+  for (const Drawn& d : drawn) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, chain_target());
+    REQUIRE_OK(source);
+    INFO(source->bytes);
+    CHECK(num_times(source->bytes, "pr_wgmma_fence();") == 2);
+    CHECK(num_times(source->bytes, "pr_wgmma_wait<0>();") == 2);
+    CHECK(num_times(source->bytes, "pr_sync();") >= 2);
+    CHECK(num_times(source->bytes, "pr_sync();") ==
+          num_times(source->bytes, "pr_fence_proxy_async();\n"));
+  }
+}
+
 TEST_CASE("what fits the device does so for the analyzer, rows beside copies in flight") {
   for (const Drawn& drawn : draw(2)) {
     INFO(drawn.name);
@@ -240,22 +292,11 @@ TEST_CASE("rows that shared memory has no room for are no chain") {
   CHECK(sketch_of(shorter.c_str(), gpu_target("cuda-host:sm_80 smem_bytes_per_block=49152")) < 0);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  REQUIRE(text.find(from) != std::string::npos);
-  return text.replace(text.find(from), from.size(), to);
-}
-
 // Attention over many keys.
 std::string split_attention() {
   const std::string_view all = split_chained_text().substr(1);
   return replaced(std::string(all.substr(0, all.find("\nop "))), "S=96, E=32, B=32",
                   "S=8192, E=64, B=512");
-}
-
-int num_times(std::string_view text, std::string_view part) {
-  int num = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++num;
-  return num;
 }
 
 int64_t num_elements(const ir::Buffer& buffer) {

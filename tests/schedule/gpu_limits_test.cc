@@ -53,6 +53,19 @@ TEST_CASE("grid, threads, shared memory and registers are read off the program")
   }
 }
 
+TEST_CASE("lanes of a warpgroup are thread.x, or rows of it that thread.y counts") {
+  for (const GpuProgram& one : gpu_programs()) {
+    const bool in_rows = one.name == "matmul_wgmma_rows";
+    if (!in_rows && one.name != "matmul_wgmma") continue;
+    INFO(one.name);
+    const Result<std::vector<GpuNeeds>> all = schedule::gpu_needs(one.scheduled);
+    REQUIRE_OK(all);
+    REQUIRE(all->size() == 1);
+    CHECK((*all)[0].block[0] == (in_rows ? 32 : 128));
+    CHECK((*all)[0].threads() == 256);
+  }
+}
+
 constexpr std::string_view kTiled =
     "split(@L0, [4, 4])\nsplit(@L1, [2, 8])\nreorder([@L3, @L5, @L2, @L4, @L6])\n"
     "cache_read(@B0, 0, \"shared\")\ncompute_at(@B1, @L5)\n"

@@ -244,6 +244,14 @@ op causal<H=2, T=80, E=32>(Q: bf16[H,T,E], K: bf16[H,T,E], V: bf16[H,T,E]) -> (O
   let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
   O[h,t,e]     = bf16(o[h,t,e] / l[h,t]);
 }
+op windowed<H=1, T=128, E=16, W=24>(Q: f16[H,T,E], K: f16[H,T,E], V: f16[H,T,E]) -> (O: f16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s | s <= t && t < s + W] a[h,t,s];
+  let p[h,t,s] = if s <= t && t < s + W then f16(exp(a[h,t,s] - m[h,t])) else f16(0);
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
 op grouped<H=4, G=2, T=48, S=32, E=16>(Q: f16[H,T,E], K: f16[H/G,S,E], V: f16[H/G,S,E])
    -> (O: f16[H,T,E]) where H % G == 0 {
   let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h/G,s,e]) * (1 / sqrt(E));
@@ -314,6 +322,7 @@ constexpr Row kChainRows[] = {
     {nullptr, "attention", "H=1 T=32 S=48 E=128"},
     {nullptr, "causal", ""},
     {nullptr, "causal", "T=37 E=16"},
+    {nullptr, "windowed", ""},
     {nullptr, "grouped", ""},
     {nullptr, "biased", ""},
     {nullptr, "mlp", ""},
@@ -334,6 +343,18 @@ constexpr Row kSplitChainRows[] = {
     {nullptr, "split_attention", "T=32 S=32 E=16"},
     {nullptr, "split_causal_attention", ""},
     {nullptr, "split_single_attention", ""},
+};
+
+constexpr Row kGroupChainRows[] = {
+    {nullptr, "attention", "H=2 T=64 S=64 E=32"}, {nullptr, "attention", "H=1 T=128 S=160 E=64"},
+    {nullptr, "causal", "H=1 T=192 E=32"},        {nullptr, "grouped", "H=2 T=64 S=128 E=24"},
+    {nullptr, "biased", "T=64 S=48 E=40"},        {nullptr, "mlp", "M=64"},
+    {nullptr, "windowed", "T=192 E=32"},
+};
+
+constexpr Row kGroupSplitChainRows[] = {
+    {nullptr, "split_attention", "H=1 T=64 S=256 E=64 B=128"},
+    {nullptr, "split_causal_attention", "H=1 T=128 B=64"},
 };
 
 constexpr Row kLargeRows[] = {
@@ -392,6 +413,14 @@ std::vector<NamedProgram> single_chained_operators() {
 
 std::vector<NamedProgram> split_chained_operators() {
   return compile_rows(kSplitChainRows, kSplitChains);
+}
+
+std::vector<NamedProgram> group_chained_operators() {
+  return compile_rows(kGroupChainRows, kChains);
+}
+
+std::vector<NamedProgram> group_split_chained_operators() {
+  return compile_rows(kGroupSplitChainRows, kSplitChains);
 }
 
 std::string_view split_chained_text() { return kSplitChains; }

@@ -36,7 +36,10 @@ std::vector<NamedProgram> single_chained_operators();
 /// The same over keys in tiles, of f16, bf16 (masked) and f32 (`split_single_attention`): what tiles leave in memory is combined
 /// behind.
 std::vector<NamedProgram> split_chained_operators();
-/// The text of these, `split_attention` first.
+/// Of both kinds such as warpgroups multiply: rows in tiles of 64, keys that 16 divides.
+std::vector<NamedProgram> group_chained_operators();
+std::vector<NamedProgram> group_split_chained_operators();
+/// The text of the latter two, `split_attention` first.
 std::string_view split_chained_text();
 
 /// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that

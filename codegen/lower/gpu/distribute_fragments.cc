@@ -5,6 +5,7 @@
 // ~>  for lane in 32 bind(thread.x) { for ti in 2 unrolled { for tj in 2 unrolled {
 //       for reg in 2 unrolled {fragment = 2} { for e in 2 vectorized {
 //         Y[ti*16 + (reg*8 + lane // 4), tj*8 + (lane % 4*2 + e)] = C[..] } } } } }
+// Lanes of a warpgroup are rows of thread.x where the kernel's rows are warps (ir/thread_axis.h).
 #include "codegen/lower/analysis/fragment.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
@@ -34,10 +35,13 @@ struct Nest {
 
 class FragmentDistribution {
  public:
-  FragmentDistribution(IrBuilder& b, const Fragments& fragments) : b_(b), fragments_(fragments) {}
+  FragmentDistribution(IrBuilder& b, const Fragments& fragments, const Kernel& kernel)
+      : b_(b), fragments_(fragments), kernel_(kernel) {
+    for (const Loop* loop : kernel.grid) ranges_.bind(loop->var, loop->extent);
+  }
 
-  Result<Stmt> run(Stmt root) {
-    Stmt r = go(root);
+  Result<Stmt> run() {
+    Stmt r = go(kernel_.body);
     if (failed_) return *failed_;
     return r;
   }
@@ -137,6 +141,17 @@ class FragmentDistribution {
     return nullptr;
   }
 
+  // Loops over the threads that hold a fragment, outermost first, and the number of one.
+  std::vector<Loop> lanes_of(const Fragment& fragment, Expr* number) {
+    const int64_t rows = rows_of_lanes(fragment.lanes, kernel_.threads[0], kernel_.threads[1]);
+    const Loop lane = make_loop(b_, "lane", fragment.lanes / rows, LoopKind::kThreadX);
+    *number = Expr(lane.var);
+    if (rows == 1) return {lane};
+    const Loop row = make_loop(b_, "row", rows, LoopKind::kThreadY);
+    *number = b_.add(b_.mul(Expr(row.var), lane.extent), *number);
+    return {row, lane};
+  }
+
   Stmt rewrite(Stmt s, const Nest& nest, const Store& store) {
     const Fragment* fragment = nullptr;
     const std::span<const Expr> indices = fragment_indices(store, &fragment);
@@ -147,17 +162,17 @@ class FragmentDistribution {
       if (element[d] == nullptr) return refuse(s, "no loop runs over whole tiles of a fragment");
     }
     const int64_t run = contiguous_registers(*fragment);
-    Loop lane = make_loop(b_, "lane", fragment->lanes, LoopKind::kThreadX);
+    Expr lane;
+    std::vector<Loop> loops = lanes_of(*fragment, &lane);
     Loop outer = make_loop(b_, "reg", fragment->registers / run, LoopKind::kUnrolled);
     Loop inner = make_loop(b_, "e", run, LoopKind::kVectorized);
     const Attr attr{kFragmentAttr, run};
     outer.attrs = b_.copy(std::span<const Attr>(&attr, 1));
     Expr reg(outer.var);
     if (run > 1) reg = b_.add(b_.mul(reg, b_.int_imm(run)), Expr(inner.var));
-    const Expr inputs[] = {Expr(lane.var), reg};
+    const Expr inputs[] = {lane, reg};
     const std::vector<Expr> within = fragment->map.apply(b_, inputs);
     VarMap map;
-    std::vector<Loop> loops = {lane};
     for (const Loop* loop : nest.loops) {
       if (loop == element[0] || loop == element[1]) continue;
       loops.push_back(*loop);
@@ -182,6 +197,7 @@ class FragmentDistribution {
 
   IrBuilder& b_;
   const Fragments& fragments_;
+  const Kernel& kernel_;
   VarRanges ranges_;
   std::optional<Error> failed_;
 };
@@ -189,11 +205,10 @@ class FragmentDistribution {
 }  // namespace
 
 Result<Program> distribute_fragments(const Program& program, const Target&) {
-  IrBuilder b(program);
-  PRUNERC_TRY(const Fragments fragments, find_fragments(b, program.root()));
-  if (fragments.empty()) return program;
-  PRUNERC_TRY(Stmt root, FragmentDistribution(b, fragments).run(program.root()));
-  return b.finish(root);
+  return map_kernels(program, [](IrBuilder& b, const Kernel& kernel) -> Result<Stmt> {
+    PRUNERC_TRY(const Fragments fragments, find_fragments(b, kernel.body));
+    return fragments.empty() ? kernel.body : FragmentDistribution(b, fragments, kernel).run();
+  });
 }
 
 }  // namespace prunerc::codegen

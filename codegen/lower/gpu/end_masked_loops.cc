@@ -1,12 +1,14 @@
-// Loops over tiles end where a mask hides the rest from the whole block.
-// Before: they run over all tiles. After: over the first ones, as many as some row of the block
-// needs: an extent over block axes, so that threads meet as before. What is not computed then is
-// read nowhere. (Y adds weights that are 0 behind the diagonal.)
-//     for b in 8 bind(block.x) { for s in 8 { for t in 16 bind(thread.x) { block "Y" .. } } }
-// ~>  for b in 8 bind(block.x) { for s in b + 1 { for t in 16 bind(thread.x) { block "Y" .. } } }
+// Loops over tiles begin and end where a mask hides the others from the whole block.
+// Before: they run over all tiles. After: over those that some row of the block needs: an extent
+// over block axes, so that threads meet as before. What is not computed then is read nowhere. (Y
+// adds weights that are 0 behind the diagonal, and 16 places before it.)
+//     for b in 8 bind(block.x) { for s in 8 { for t in 16 bind(thread.x) { block "Y" .. s .. } } }
+// ~>  for b in 8 bind(block.x) { for s in b + 1 - max(0, b - 1) {
+//       for t in 16 bind(thread.x) { block "Y" .. s + max(0, b - 1) .. } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/masks/loop_ends.h"
+#include "ir/map.h"
 #include "ir/tensor/bulk_copy.h"
 
 #include <map>
@@ -34,6 +36,10 @@ class LoopEnding {
     if (end == ends_.end() || holds_bulk_copy(r)) return r;
     Loop changed = *loop;
     changed.extent = end->second.iterations;
+    if (const Expr first = end->second.first; first.defined()) {
+      const VarMap shifted = {{loop->var->id, b_.add(Expr(loop->var), first)}};
+      changed.body = substitute(b_, loop->body, shifted);
+    }
     return b_.loop(changed);
   }
 

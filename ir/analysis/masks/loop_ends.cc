@@ -39,13 +39,18 @@ class LoopEnds {
   std::map<LoopId, LoopEnd> run() {
     std::map<LoopId, LoopEnd> out;
     for (const Loops& nest : candidates_) {
-      const Expr end = end_of(nest);
-      if (end.defined()) out[nest.back()->id] = {end, share_of(end, nest)};
+      const LoopEnd part = part_of(needed_in(nest), nest);
+      if (part.iterations.defined()) out[nest.back()->id] = part;
     }
     return out;
   }
 
  private:
+  // The iterations in which something is needed: `first` and up to `end`. Null: as far as the loop goes.
+  struct Needed {
+    Expr first, end;
+  };
+
   void visit(Stmt s) {
     if (!s.defined()) return;
     const VarRanges::Mark mark = ranges_.mark();
@@ -161,23 +166,45 @@ class LoopEnds {
            std::any_of(block.writes.begin(), block.writes.end(), does);
   }
 
-  // Null: the loop runs whole.
-  Expr end_of(const Loops& nest) {
+  Needed needed_in(const Loops& nest) {
     const Loop* const loop = nest.back();
     if (std::find(opaque_.begin(), opaque_.end(), loop) != opaque_.end()) return {};
-    Expr end;
+    std::optional<Needed> all;
     for (const Site& site : sites_) {
       if (std::find(site.loops.begin(), site.loops.end(), loop) == site.loops.end()) continue;
       if (combines_threads(site, nest.size()) || indexes_registers(site, loop)) return {};
       if (!leaves_something(*site.block, loop)) continue;
-      const Expr last = end_for(site, nest);
-      if (!last.defined()) return {};
-      end = end.defined() ? b_.max(end, last) : last;
+      const Needed one = needed_for(site, nest);
+      all = all ? either(*all, one) : one;
     }
-    if (!end.defined()) return {};
+    return all.value_or(Needed{});
+  }
+
+  Needed either(const Needed& x, const Needed& y) {
+    Needed out;
+    if (x.first.defined() && y.first.defined()) out.first = b_.min(x.first, y.first);
+    if (x.end.defined() && y.end.defined()) out.end = b_.max(x.end, y.end);
+    return out;
+  }
+
+  // One iteration runs in any case. Null iterations: all of them.
+  LoopEnd part_of(const Needed& needed, const Loops& nest) {
+    const Loop& loop = *nest.back();
     const VarRanges ranges = ranges_of_loops(nest.size() - 1, nest);
-    end = simplify(b_, b_.min(loop->extent, b_.max(end, b_.int_imm(1))), ranges);
-    return constant_value(end) == constant_value(loop->extent) ? Expr() : end;
+    const Expr one = b_.int_imm(1);
+    Expr end = loop.extent, first = b_.int_imm(0);
+    if (needed.end.defined()) {
+      end = simplify(b_, b_.min(loop.extent, b_.max(needed.end, one)), ranges);
+    }
+    if (needed.first.defined()) {
+      first = simplify(b_, b_.max(first, b_.min(needed.first, b_.sub(end, one))), ranges);
+    }
+    const bool is_whole = constant_value(end) == constant_value(loop.extent);
+    if (constant_value(first) == 0) {
+      return is_whole ? LoopEnd{} : LoopEnd{{}, end, share_of(end, nest)};
+    }
+    const Expr iterations = simplify(b_, b_.sub(end, first), ranges);
+    return {first, iterations, share_of(iterations, nest)};
   }
 
   // The mean over the iterations of the loops around, which are not many.
@@ -230,33 +257,35 @@ class LoopEnds {
     return false;
   }
 
-  // How many iterations the block is needed in; null if in all.
-  Expr end_for(const Site& site, const Loops& nest) {
+  Needed needed_for(const Site& site, const Loops& nest) {
     const Block& block = *site.block;
     // Which iteration initialises is not to be changed.
     if (block.init.defined() && reduces_over(block, *nest.back())) return {};
-    Expr end;
+    Needed out;
     // Nor is an element whose updates add nothing to stay without a first value.
     for (const Linear& condition : masks_->needed_where(block, !block.init.defined())) {
       const std::optional<double> share = share_where(block, {&condition, 1});
       if (!share || *share > 1 - kLeastMaskedPart) continue;
-      const Expr one = end_by(condition, site, nest);
-      if (one.defined()) end = end.defined() ? b_.min(end, one) : one;
+      const Needed one = needed_by(condition, site, nest);
+      if (one.end.defined()) out.end = out.end.defined() ? b_.min(out.end, one.end) : one.end;
+      if (one.first.defined()) {
+        out.first = out.first.defined() ? b_.max(out.first, one.first) : one.first;
+      }
     }
-    return end;
+    return out;
   }
 
-  // The iterations in which the condition holds for some instance, if they are the first ones.
-  Expr end_by(const Linear& condition, const Site& site, const Loops& nest) {
+  // The iterations in which the condition holds for some instance, if they are the first or the last ones.
+  Needed needed_by(const Linear& condition, const Site& site, const Loops& nest) {
     VarMap bindings;
     for (const IterVar& iter : site.block->iters) bindings[iter.var->id] = iter.binding;
     std::vector<VarId> inner;
     for (std::size_t i = nest.size(); i < site.loops.size(); ++i) {
       inner.push_back(site.loops[i]->var->id);
     }
-    const Expr bound = substitute(b_, to_expr(b_, condition), bindings);
+    const Expr value = substitute(b_, to_expr(b_, condition), bindings);
     const std::optional<Linear> least =
-        eliminate_vars(b_, to_linear(b_, bound, site.ranges), Bound::kLower, site.ranges, inner);
+        eliminate_vars(b_, to_linear(b_, value, site.ranges), Bound::kLower, site.ranges, inner);
     if (!least || least->overflow || least->has_data) return {};
     // step * v + rest <= 0
     const VarId v = nest.back()->var->id;
@@ -270,9 +299,12 @@ class LoopEnds {
         rest = rest + Linear::of(term);
       }
     }
-    const Expr others = to_expr(b_, rest * -1);
-    if (step < 1 || rest.overflow || mentions(others, v) || mentions(others, inner)) return {};
-    return b_.add(b_.floordiv(others, b_.int_imm(step)), b_.int_imm(1));
+    const Linear others = rest * -1;
+    const Expr bound = to_expr(b_, others);
+    if (step == 0 || rest.overflow || mentions(bound, v) || mentions(bound, inner)) return {};
+    if (step > 0) return {{}, b_.add(b_.floordiv(bound, b_.int_imm(step)), b_.int_imm(1))};
+    // v >= rest / -step
+    return {b_.floordiv(to_expr(b_, rest + (-step - 1)), b_.int_imm(-step)), {}};
   }
 
   IrBuilder& b_;

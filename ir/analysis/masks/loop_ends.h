@@ -1,4 +1,4 @@
-// Loops of GPU kernels that may end where a mask hides all that they would still compute.
+// Loops of GPU kernels that may begin and end where a mask hides all that they would compute before and behind.
 #ifndef PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
 #define PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
 
@@ -9,14 +9,15 @@
 
 namespace prunerc::ir {
 
-/// Where a loop may end.
+/// The iterations of a loop that somebody needs, over variables of the loops around.
 struct LoopEnd {
-  Expr iterations;   // that somebody needs: at least one, over variables of the loops around
+  Expr first;        // of them; null: the loop's own
+  Expr iterations;   // from there on, at least one
   double share = 1;  // of the loop's iterations, on average
 };
 
 /// By loop; loops that are not there run whole. Variables are those of block axes and serial loops, so that all threads
-/// of a block agree. What later iterations write lives in one iteration alone, or is read only behind a condition that
+/// of a block agree. What other iterations write lives in one iteration alone, or is read only behind a condition that
 /// fails there, or they add what a mask makes nothing. Of scheduled programs: serial loops of constant extent that hold
 /// threads. Cost: that of Masks.
 std::map<LoopId, LoopEnd> masked_loop_ends(IrBuilder& b, const Program& program);

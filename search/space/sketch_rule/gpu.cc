@@ -130,8 +130,8 @@ std::vector<MappedBlock> map_blocks(const SketchContext& context, const GpuVaria
   std::vector<MappedBlock> out;
   // Lanes multiply what is given to tf32 otherwise.
   const std::vector<std::string_view> names =
-      variant.cores ? std::vector<std::string_view>{"mma_m16n8k8_tf32"}
-                    : tensor_products(context.target);
+      variant.unit == WarpUnit::kLanes ? std::vector<std::string_view>{"mma_m16n8k8_tf32"}
+                                       : tensor_products(context.target);
   for (const BlockId id : context.schedule.blocks()) {
     if (variant.wgmma.warpgroups > 0 && can_gpu_wgmma(context, id)) continue;
     for (const std::string_view name : names) {
@@ -292,7 +292,8 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+tensor+staged", .mapping = 1, .staged = true},
       {.name = "gpu+tensor+swizzle+staged", .mapping = 1, .staged = true, .swizzled = true},
       {.name = "gpu+tensor+chain", .mapping = 1, .chain = true},
-      {.name = "gpu+chain", .mapping = 1, .chain = true, .cores = true},
+      {.name = "gpu+wgmma+chain", .mapping = 1, .chain = true, .unit = WarpUnit::kWarpgroup},
+      {.name = "gpu+chain", .mapping = 1, .chain = true, .unit = WarpUnit::kLanes},
       {.name = "gpu+tensor+split k",
        .threads_share_rows = false,
        .mapping = 1,
@@ -309,7 +310,8 @@ std::vector<GpuVariant> gpu_variants() {
 
 Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
   const bool wants_wgmma = variant.wgmma.warpgroups > 0;
-  if (wants_wgmma && !has_wgmma(context.target)) {
+  const bool wants_warpgroups = wants_wgmma || variant.unit == WarpUnit::kWarpgroup;
+  if (wants_warpgroups && !has_wgmma(context.target)) {
     return error(Diag::kUnsupported, std::string("wgmma for this target"));
   }
   for (const BlockId id : context.schedule.blocks()) {
@@ -330,14 +332,12 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   });
   std::size_t num_tensor = 0;
   if (variant.chain) {
-    PRUNERC_TRY(
-        const auto chained,
-        chain_products(context, products, variant.cores ? WarpUnit::kLanes : WarpUnit::kTensor));
+    PRUNERC_TRY(const auto chained, chain_products(context, products, variant.unit));
     for (const std::size_t i : {chained[1], chained[0]}) {
       products.erase(products.begin() + static_cast<std::ptrdiff_t>(i));
     }
     ++num_tensor;
-    if (variant.cores) products.clear();
+    if (variant.unit == WarpUnit::kLanes) products.clear();
   }
   for (const ShapedProduct& shaped : products) {
     const Result<void> done =

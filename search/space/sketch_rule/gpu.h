@@ -4,6 +4,7 @@
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_H_
 
 #include "search/space/sketch_rule/gpu_matrix.h"
+#include "search/space/sketch_rule/gpu_warp.h"
 #include "search/space/sketch_rule/rule.h"
 
 #include <cstdint>
@@ -33,8 +34,8 @@ struct GpuVariant {
   bool split_reduction = false;    // of these: parts of the sum in blocks of their own
   bool staged = false;             // results go through shared memory, out of it in vectors
   bool chain = false;              // of two products and the rows between them one kernel
-  bool cores = false;              // in a chain lanes multiply
-  bool swizzled = false;           // rows in shared memory swizzled, not lengthened
+  WarpUnit unit = WarpUnit::kTensor;  // what multiplies in a chain
+  bool swizzled = false;              // rows in shared memory swizzled, not lengthened
 };
 std::vector<GpuVariant> gpu_variants();
 

@@ -13,15 +13,15 @@
 //     }
 //
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
+// Warpgroups multiply whole tiles only: K', V' and P are swizzled, thread.y counts the warps of one, thread.z warpgroups.
 // Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
 // and the sum of a tile are, lies in global memory.
 #include "search/space/sketch_rule/gpu_chain.h"
 
+#include "ir/tensor/bulk_copy.h"
+#include "search/space/sketch_rule/gpu_chain_stages.h"
+
 #include <algorithm>
-#include <array>
-#include <map>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,10 +42,12 @@ const std::vector<int64_t> kDepthTiles = {1, 2, 4};
 /// Where lanes multiply: steps of the first product, of the second.
 constexpr int64_t kLaneSteps = 4;
 const std::vector<int64_t> kLaneDepths = {8, 16, 32};
+/// Where warpgroups do: columns of their instructions, those of the first product, its tiles, steps of the second.
+constexpr int64_t kGroupColumns[] = {16, 32, 64, 96, 128, 192, 256};
+constexpr int64_t kMostGroupKeys = 64;
+const std::vector<int64_t> kGroupTiles = {1, 2};
+const std::vector<int64_t> kGroupDepths = {1, 2, 4, 8};
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
-/// Elements of a row that a lane takes at once, so that it waits for shared memory seldom.
-constexpr int64_t kTaken = 8;
-constexpr int64_t kWidest = 4;
 constexpr int64_t kPreferredWarps = 8;
 /// Keys that one iteration of the first product takes by default: so many elements of K.
 constexpr int64_t kPreferredElems = 8192;
@@ -53,17 +55,6 @@ constexpr int64_t kPreferredElems = 8192;
 constexpr int64_t kMostDepth = 256;
 /// Of shared memory, beside rows: values of rows, padding, what tiles need of their own.
 constexpr int64_t kSpareBytes = 16 << 10;
-
-/// Along rows and along their elements: a block's variables, or a buffer's dimensions. None: there is no such one.
-using Places = std::array<std::optional<std::size_t>, 2>;
-constexpr std::size_t kRow = 0, kColumn = 1;
-
-/// A block of the kernel that is no product.
-struct Stage {
-  BlockId block;
-  Places places;             // variables
-  bool read_behind = false;  // by a later kernel, or it is a result
-};
 
 class GpuChain {
  public:
@@ -99,12 +90,17 @@ class GpuChain {
     return ir::byte_size(s_.program().buffer(buffer).dtype);
   }
 
-  // Tiles of 16 rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
+  // Tiles of rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
   // be, or where scores have been.
   int64_t most_row_tiles() const {
     const int64_t weights = std::max(bytes_of(q_.a.copy), bytes_of(s_.producers(q_.a.copy)[0]));
     const int64_t row = p_.extents[1] * (bytes_of(p_.block) + weights);
     return (context_.target.smem_bytes_per_block - kSpareBytes) / (row * scores_.tile[0]);
+  }
+
+  // Or warpgroups.
+  int64_t preferred_warps() const {
+    return unit_ == WarpUnit::kWarpgroup ? kPreferredWarps / kGroupWarps : kPreferredWarps;
   }
 
   Result<void> decide_rows() {
@@ -115,21 +111,24 @@ class GpuChain {
     int64_t divides = 1;
     while (rows % (2 * divides * unit) == 0) divides *= 2;
     const bool whole = rows % unit == 0 && p_.extents[1] % values_.tile[2] == 0;
-    direct_ = whole || unit_ == WarpUnit::kLanes;
+    const bool lanes = unit_ == WarpUnit::kLanes;
+    if (unit_ == WarpUnit::kWarpgroup && !whole) {
+      return error(Diag::kUnsupported, std::string("wgmma for rows that are no whole tiles"));
+    }
+    direct_ = whole || lanes;
     // Tiles of tensor instructions have no guards inside.
-    const bool must_divide = direct_ && unit_ == WarpUnit::kTensor;
-    const std::vector<int64_t> warps = up_to(unit_ == WarpUnit::kTensor ? kRowWarps : kLaneRowWarps,
-                                             must_divide ? std::min(most, divides) : most);
+    const bool must_divide = direct_ && !lanes;
+    const std::vector<int64_t> warps =
+        up_to(lanes ? kLaneRowWarps : kRowWarps, must_divide ? std::min(most, divides) : most);
     // By default at least two blocks to a head.
     const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, unit) / 2, 1, most);
     const int64_t most_tiles = must_divide ? std::min(most, divides / warps.back()) : most;
-    scores_.m.warps = context_.pick(warps, std::min(wanted, kPreferredWarps));
-    scores_.m.tiles =
-        context_.pick(up_to(unit_ == WarpUnit::kTensor ? kRowTiles : kLaneRowTiles, most_tiles),
-                      std::clamp<int64_t>(most / kPreferredWarps, 1, 4));
+    scores_.m.warps = context_.pick(warps, std::min(wanted, preferred_warps()));
+    scores_.m.tiles = context_.pick(up_to(lanes ? kLaneRowTiles : kRowTiles, most_tiles),
+                                    std::clamp<int64_t>(most / kPreferredWarps, 1, 4));
     values_.m.warps = scores_.m.warps;
     values_.m.tiles = scores_.m.tiles;
-    row_warps_ = std::min({wanted, warps.back(), kPreferredWarps});
+    row_warps_ = std::min({wanted, warps.back(), preferred_warps()});
     return {};
   }
 
@@ -140,19 +139,19 @@ class GpuChain {
       if (unit_ == WarpUnit::kLanes) break;
       if (w > 1 && columns % (w * values_.n.unit) == 0) warps.push_back(w);
     }
-    const int64_t wanted = std::min(kPreferredWarps / row_warps_, warps.back());
+    const int64_t wanted = std::min(preferred_warps() / row_warps_, warps.back());
     scores_.n.warps = context_.pick(warps, wanted);
     values_.n.warps = scores_.n.warps;
     const int64_t key_tiles = power_of_two(ceil_div(keys, scores_.n.unit));
-    scores_.n.tiles = context_.pick(up_to(kColumnTiles, key_tiles),
+    const bool lanes = unit_ == WarpUnit::kLanes, groups = unit_ == WarpUnit::kWarpgroup;
+    scores_.n.tiles = context_.pick(up_to(groups ? kGroupTiles : kColumnTiles, key_tiles),
                                     kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]));
-    const bool lanes = unit_ == WarpUnit::kLanes;
     scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
     // The block has all columns of the result.
     values_.n.blocks = 1;
     values_.n.tiles = -1;
     std::vector<int64_t> steps;
-    for (const int64_t n : lanes ? kLaneDepths : kDepthTiles) {
+    for (const int64_t n : lanes ? kLaneDepths : groups ? kGroupDepths : kDepthTiles) {
       if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
     }
     values_.steps = context_.pick(steps, steps[steps.size() / 2]);
@@ -177,7 +176,7 @@ class GpuChain {
       PRUNERC_TRY(const Int keys, s_.product({values_.steps, Int(values_.tile[2])}));
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows_, columns, keys}, &q_));
     }
-    find_stages();
+    stages_ = find_stages(s_, p_, q_);
     return {};
   }
 
@@ -201,57 +200,6 @@ class GpuChain {
     return {};
   }
 
-  // What leads from one product to the other, and what else reads whole rows: nobody behind the kernel has them.
-  void find_stages() {
-    note_dims(p_.out, {p_.out_m, p_.out_n});
-    for (const BlockId id : s_.blocks()) {
-      const bool is_product = id == p_.out || id == q_.block || id == q_.out;
-      if (is_product || !comes_of(s_, id, p_.block)) continue;
-      const Places places = places_of(*find_block(s_.program(), id));
-      const bool reads_rows = places[kColumn] && !comes_of(s_, id, q_.block);
-      if (!reads_rows && !comes_of(s_, q_.out, id)) continue;
-      stages_.push_back({id, places});
-      note_dims(id, places);
-    }
-    const auto is_inside = [&](BlockId id) {
-      return id == q_.block || id == q_.out ||
-             std::any_of(stages_.begin(), stages_.end(),
-                         [&](const Stage& stage) { return stage.block == id; });
-    };
-    for (Stage& stage : stages_) {
-      const std::vector<BlockId> readers = s_.consumers(stage.block);
-      const ir::BufferId made = find_block(s_.program(), stage.block)->writes[0].buffer;
-      stage.read_behind = s_.program().buffer(made).role == ir::BufferRole::kOutput ||
-                          !std::all_of(readers.begin(), readers.end(), is_inside);
-    }
-  }
-
-  void note_dims(BlockId id, const Places& places) {
-    const ir::Block& block = *find_block(s_.program(), id);
-    const ir::BufferId made = block.writes[0].buffer;
-    for (std::size_t d = 0; d < block.writes[0].region.size(); ++d) {
-      const std::optional<std::size_t> variable = variable_at(block, made, d);
-      for (const std::size_t along : {kRow, kColumn}) {
-        if (variable && variable == places[along]) dims_[made][along] = d;
-      }
-    }
-  }
-
-  // By what the block reads of the kernel.
-  Places places_of(const ir::Block& block) const {
-    Places places;
-    for (const ir::Access& access : block.reads) {
-      const auto dims = dims_.find(access.buffer);
-      if (dims == dims_.end()) continue;
-      for (const std::size_t along : {kRow, kColumn}) {
-        if (!dims->second[along]) continue;
-        const auto place = variable_at(block, access.buffer, *dims->second[along]);
-        if (place) places[along] = place;
-      }
-    }
-    return places;
-  }
-
   Result<void> second_product() {
     PRUNERC_TRY_VOID(s_.set_scope(q_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(q_.b.copy, 0, ir::Scope::kShared));
@@ -267,76 +215,18 @@ class GpuChain {
   }
 
   Result<void> between() {
-    for (std::size_t i = stages_.size(); i-- > 0;) PRUNERC_TRY_VOID(share_rows(stages_[i]));
-    return values_.spread_rows(q_.a, q_.a.copy);
+    PRUNERC_TRY_VOID(
+        share_stages(context_, stages_, {q_.block, rows_, p_.extents[1], &scores_}, &grid_));
+    if (unit_ != WarpUnit::kWarpgroup) return values_.spread_rows(q_.a, q_.a.copy);
+    return q_.a.copy == p_.out ? Result<void>() : swizzle_weights();
   }
 
-  // One variable along the rows, perhaps one along their elements, which alone may be reduced.
-  bool fits(const ir::Block& block, const Places& places) const {
-    const std::size_t rank = grid_.size() + (places[kColumn] ? 1 : 0);
-    if (block.writes.size() != 1 || !places[kRow] || block.iters.size() != rank) return false;
-    for (std::size_t i = 0; i < rank; ++i) {
-      if (block.iters[i].kind != ir::IterKind::kSpatial && i != places[kColumn]) return false;
-    }
-    return true;
-  }
-
-  // Rows belong to warps, their elements to lanes.
-  Result<void> share_rows(const Stage& stage) {
-    const ir::Block& block = *find_block(s_.program(), stage.block);
-    const auto [row, column] = stage.places;
-    const bool reduces = is_reduction(block);
-    // Whole rows are too much to be left for later kernels.
-    if (!fits(block, stage.places) || (stage.read_behind && column && !reduces)) {
-      return error(Diag::kUnsupported, std::string("a stage of this shape between products"));
-    }
-    PRUNERC_TRY(const std::vector<LoopId> loops,
-                stage.read_behind ? join(stage) : s_.compute_at(stage.block, grid_.back()));
-    if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, ir::Scope::kShared));
-    if (!column) {
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  s_.split(loops[*row], {Int(-1), scores_.warps, Int(kWarpLanes)}));
-      PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
-      return s_.bind(parts[2], "thread.x");
-    }
-    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], {Int(-1), scores_.warps}));
-    const int64_t width = reduces ? 1 : std::gcd(p_.extents[1], kWidest);
-    PRUNERC_TRY(
-        const std::vector<LoopId> columns,
-        s_.split(loops[*column], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
-    PRUNERC_TRY_VOID(s_.unroll(columns[1]));
-    if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
-    PRUNERC_TRY_VOID(s_.bind(rows[1], "thread.y"));
-    return s_.bind(columns[2], "thread.x");
-  }
-
-  // A block that is read behind the kernel moves under no loop of its readers: its own loops over blocks of the grid
-  // become the kernel's. Returns the loops of its variables, as compute_at does.
-  Result<std::vector<LoopId>> join(const Stage& stage) {
-    const BlockFacts facts = facts_of(s_, stage.block);
-    std::vector<LoopId> loops(facts.block->iters.size()), order;
-    for (const auto* axes : {&facts.spatial, &facts.reduce}) {
-      for (const Axis& axis : *axes) loops[static_cast<std::size_t>(axis.iter)] = axis.loop;
-    }
-    const auto [row, column] = stage.places;
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      if (i != row && i != column) order.push_back(loops[i]);
-    }
-    order.push_back(loops[*row]);
-    if (column) order.push_back(loops[*column]);
-    PRUNERC_TRY_VOID(s_.reorder(order));
-    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], {Int(-1), rows_}));
-    loops[*row] = parts[1];
-    order[grid_.size() - 1] = parts[0];
-    const std::vector<BlockId> all = s_.blocks();
-    const bool is_last = std::find(all.begin(), all.end(), q_.block) <
-                         std::find(all.begin(), all.end(), stage.block);
-    for (std::size_t i = 0; i < grid_.size(); ++i) {
-      std::vector<LoopId> both = {order[i], grid_[i]};
-      if (is_last) std::swap(both[0], both[1]);
-      PRUNERC_TRY(grid_[i], s_.merge(both));
-    }
-    return loops;
+  // Whole rows of all keys.
+  Result<void> swizzle_weights() {
+    const ir::Block& block = *find_block(s_.program(), q_.a.copy);
+    const ir::Buffer& weights = s_.program().buffer(block.writes[0].buffer);
+    const int64_t row = ir::constant_value(weights.shape.back()).value_or(1);
+    return s_.swizzle(q_.a.copy, 0, ir::panel_of(row * ir::byte_size(weights.dtype)));
   }
 
   Result<void> first_product() {
@@ -350,7 +240,9 @@ class GpuChain {
     PRUNERC_TRY_VOID(scores_.leave_registers(loops, p_.out_m + 1, p_.out_n + 1));
     // Eight rows of lanes that hold pairs meet no bank twice.
     const int rank = static_cast<int>(loops.size()) - 1;
-    PRUNERC_TRY_VOID(s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
+    const bool swizzles = unit_ == WarpUnit::kWarpgroup && q_.a.copy == p_.out;
+    PRUNERC_TRY_VOID(swizzles ? swizzle_weights()
+                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
     PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
@@ -387,12 +279,37 @@ class GpuChain {
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
-  Int rows_, keys_of_tile_;              // of a block; of an iteration of the first product
-  std::vector<Stage> stages_;            // in execution order
-  std::map<ir::BufferId, Places> dims_;  // of what the kernel has made of the scores
-  std::vector<LoopId> grid_;             // what is outside, blocks of rows last
-  LoopId keys_;                          // of the first product
+  Int rows_, keys_of_tile_;  // of a block; of an iteration of the first product
+  std::vector<ChainStage> stages_;
+  std::vector<LoopId> grid_;  // what is outside, blocks of rows last
+  LoopId keys_;               // of the first product
 };
+
+// In place of a warp's instructions those of a warpgroup: of as many keys as divide all and are no more than an iteration
+// takes, and of half of the result's columns; two warpgroups may share either.
+Result<void> take_warpgroups(MatrixProduct* scores, MatrixProduct* values) {
+  const auto refuse = [](std::string what) { return error(Diag::kUnsupported, std::move(what)); };
+  const int64_t num_keys = scores->extents[1], num_columns = values->extents[1];
+  const int64_t most_keys =
+      std::min({kMostGroupKeys, kPreferredElems / std::min(scores->extents[2], kMostDepth),
+                std::max(num_keys / 2, kGroupColumns[0])});
+  int64_t keys = 0, columns = 0;
+  for (const int64_t n : kGroupColumns) {
+    if (n <= most_keys && num_keys % n == 0) keys = n;
+    if (columns < num_columns) columns = n;
+  }
+  if (keys == 0) return refuse("wgmma for keys that are no whole tiles");
+  if (columns < num_columns) return refuse("wgmma for so many columns");
+  const auto* end = std::end(kGroupColumns);
+  if (std::find(std::begin(kGroupColumns), end, columns / 2) != end) columns /= 2;
+  for (const auto& [product, n] : {std::pair(scores, keys), std::pair(values, columns)}) {
+    const std::string& name = product->tensor->name;
+    const std::string type = name.substr(name.rfind('_') + 1);
+    if (type != "f16" && type != "bf16") return refuse("wgmma for these factors");
+    PRUNERC_TRY(product->tensor, ir::find_tensor("wgmma_m64n" + std::to_string(n) + "k16_" + type));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -415,6 +332,9 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
                        WarpUnit unit) {
+  if (unit == WarpUnit::kWarpgroup) {
+    PRUNERC_TRY_VOID(take_warpgroups(&first.product, &second.product));
+  }
   const schedule::Schedule before = context.schedule.fork();
   const Result<void> done = GpuChain(context, &first, &second, unit).run();
   if (!done) context.schedule = before;

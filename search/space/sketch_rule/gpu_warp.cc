@@ -1,5 +1,7 @@
 #include "search/space/sketch_rule/gpu_warp.h"
 
+#include "ir/tensor/bulk_copy.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -40,7 +42,8 @@ WarpProduct::WarpProduct(SketchContext& context, MatrixProduct* product, RowSpre
   const std::span<const ir::IterVar> iters = p_.tensor->block().iters;
   for (std::size_t t = 0; t < 3; ++t) tile[t] = iters[t].extent.as<ir::IntImm>()->value;
   m.unit = tile[0];
-  n.unit = p_.extents[1] > tile[1] ? 2 * tile[1] : tile[1];
+  const bool is_pair = unit_ == WarpUnit::kTensor && p_.extents[1] > tile[1];
+  n.unit = is_pair ? 2 * tile[1] : tile[1];
 }
 
 Result<void> WarpProduct::combine_cuts() {
@@ -90,7 +93,7 @@ Result<void> WarpProduct::cut_for_lanes(const std::vector<LoopId>& outside) {
 }
 
 Result<void> WarpProduct::load_registers() {
-  if (unit_ == WarpUnit::kLanes) return {};
+  if (unit_ != WarpUnit::kTensor) return {};
   std::vector<BlockId> copies;
   for (const MatrixOperand* operand : {&p_.a, &p_.b}) {
     const int index = read_index(s_, p_.block, operand->copy);
@@ -112,7 +115,7 @@ const ir::Buffer& WarpProduct::buffer_of(const MatrixOperand& operand) const {
 
 // The nest of a load over one instruction's operand: rows of A by k, k by columns of B.
 Result<void> WarpProduct::fill_registers() {
-  if (unit_ == WarpUnit::kLanes) return {};
+  if (unit_ != WarpUnit::kTensor) return {};
   for (std::size_t i = 0; i < 2; ++i) {
     const Registers& here = registers_[i];
     if (here.load.empty()) continue;
@@ -139,13 +142,26 @@ int64_t WarpProduct::widest(const MatrixOperand& operand) const {
 Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int width) {
   PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(operand.copy, loop));
   PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
-  PRUNERC_TRY(const std::vector<LoopId> parts,
-              s_.split(fused, {Int(-1), warps, Int(kWarpLanes), width}));
+  std::vector<Int> factors = warp_factors();
+  factors.insert(factors.begin(), Int(-1));
+  factors.insert(factors.end(), {Int(kWarpLanes), width});
+  PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(fused, factors));
   PRUNERC_TRY_VOID(s_.unroll(parts[0]));
-  PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
-  PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
-  PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
+  PRUNERC_TRY_VOID(s_.vectorize(parts.back()));
+  PRUNERC_TRY_VOID(s_.bind(parts[parts.size() - 2], "thread.x"));
+  PRUNERC_TRY_VOID(bind_warps(parts, 1));
   return spread_rows(operand, operand.copy);
+}
+
+std::vector<Int> WarpProduct::warp_factors() const {
+  if (unit_ == WarpUnit::kWarpgroup) return {warps, Int(kGroupWarps)};
+  return {warps};
+}
+
+Result<void> WarpProduct::bind_warps(const std::vector<LoopId>& loops, std::size_t first) {
+  if (unit_ != WarpUnit::kWarpgroup) return s_.bind(loops[first], "thread.y");
+  PRUNERC_TRY_VOID(s_.bind(loops[first + 1], "thread.y"));
+  return s_.bind(loops[first], "thread.z");
 }
 
 Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writer) {
@@ -156,6 +172,7 @@ Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writ
   const int64_t bytes = ir::byte_size(buffer_of(operand).dtype);
   const WarpCut& across = &operand == &p_.a ? m : n;
   const int64_t unit = operand.k_last ? tile[2] : across.unit;
+  if (unit_ == WarpUnit::kWarpgroup) return swizzle(operand, writer, unit);
   const bool down = bytes == 4 && !operand.k_last;
   if (spread_ == RowSpread::kSwizzled && unit * bytes % kPanelBytes == 0) {
     // Lanes read 32 bytes of four rows: all banks in panels of 32, half of them in wider ones.
@@ -170,6 +187,13 @@ Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writ
   // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
   const int64_t offset = (down ? 2 : 1) * kFetchBytes / bytes;
   return s_.storage_align(writer, 0, operand.rank - 2, 2 * offset, offset);
+}
+
+// For rows of the fetched tile, or what each of them is made of where their length is a decision.
+Result<void> WarpProduct::swizzle(const MatrixOperand& operand, BlockId writer, int64_t unit) {
+  const bool is_known = operand.k_last && !steps.ref.valid();
+  const int64_t row = is_known ? steps.value * unit : unit;
+  return s_.swizzle(writer, 0, ir::panel_of(row * ir::byte_size(buffer_of(operand).dtype)));
 }
 
 Result<void> WarpProduct::leave_registers(const std::vector<LoopId>& loops, std::size_t along_m,
@@ -191,7 +215,7 @@ Result<void> WarpProduct::leave_registers(const std::vector<LoopId>& loops, std:
     return s_.bind(rows[0], "thread.y");
   }
   PRUNERC_TRY(const LoopId warp_loop, s_.fuse({rows[0], columns[0]}));
-  return s_.bind(warp_loop, "thread.y");
+  return s_.bind(warp_loop, axis());
 }
 
 Result<void> WarpProduct::multiply_tile() {
@@ -200,10 +224,10 @@ Result<void> WarpProduct::multiply_tile() {
       static_cast<std::size_t>(std::find(loops.begin(), loops.end(), k[0]) - loops.begin());
   PRUNERC_TRY(const BlockId init, s_.decompose_reduction(p_.block, k[0]));
   const std::vector<LoopId> start = s_.loops_of(init);
-  PRUNERC_TRY_VOID(s_.bind(start[depth], "thread.y"));
-  PRUNERC_TRY_VOID(s_.bind(warp, "thread.y"));
+  PRUNERC_TRY_VOID(s_.bind(start[depth], axis()));
+  PRUNERC_TRY_VOID(s_.bind(warp, axis()));
   PRUNERC_TRY_VOID(s_.unroll(k[1]));
-  if (unit_ == WarpUnit::kTensor) {
+  if (unit_ != WarpUnit::kLanes) {
     PRUNERC_TRY_VOID(s_.tensorize(m.loops[3], p_.tensor->name));
     return {};
   }

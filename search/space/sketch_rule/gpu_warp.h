@@ -13,6 +13,7 @@
 namespace prunerc::search {
 
 inline constexpr int64_t kWarpLanes = 32;
+inline constexpr int64_t kGroupWarps = 4;  // of a warpgroup
 /// Of a vector that a thread fetches.
 inline constexpr int64_t kFetchBytes = 16;
 
@@ -24,13 +25,15 @@ struct WarpCut {
   std::vector<ir::LoopId> loops;
 };
 
-/// What multiplies: tensor instructions, or each lane for itself.
-enum class WarpUnit : uint8_t { kTensor, kLanes };
+/// What multiplies: tensor instructions, each lane for itself, or tensor instructions of a warpgroup.
+enum class WarpUnit : uint8_t { kTensor, kLanes, kWarpgroup };
 /// How rows of an operand's tile avoid each other's banks: longer ones, or pieces in other places.
 enum class RowSpread : uint8_t { kPadded, kSwizzled };
 
 /// By tensor instructions m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8), k = (iteration, step, 16);
-/// by lanes m = (block, warp, tile), n = (block, tile, lane), k = (iteration, step).
+/// by lanes m = (block, warp, tile), n = (block, tile, lane), k = (iteration, step);
+/// by a warpgroup's instructions as by a warp's, with warpgroups (thread.z) for warps and 64 rows, without pairs; both
+/// operands are read where they were fetched, in swizzled panels.
 class WarpProduct {
  public:
   WarpProduct(SketchContext& context, MatrixProduct* product, RowSpread spread,
@@ -54,6 +57,11 @@ class WarpProduct {
   /// By one instruction per operand tile, where there is one.
   Result<void> fill_registers();
 
+  /// Factors of a split that count the block's warps: [warps], or [warpgroups, warps of one]; what binds such loops, of
+  /// which `first` is the outermost.
+  std::vector<schedule::Int> warp_factors() const;
+  Result<void> bind_warps(const std::vector<ir::LoopId>& loops, std::size_t first);
+
   /// The lanes of a warp take out what they hold: the tile's loops, which of them run along m and n.
   Result<void> leave_registers(const std::vector<ir::LoopId>& loops, std::size_t along_m,
                                std::size_t along_n);
@@ -61,7 +69,7 @@ class WarpProduct {
   std::array<int64_t, 3> tile = {1, 1, 1};  // of the instruction: m, n, k; 1 for lanes
   WarpCut m, n;
   std::vector<ir::LoopId> k;  // iterations, instructions of one iteration, the instruction's own
-  schedule::Int steps = 1, warps = 1;
+  schedule::Int steps = 1, warps = 1;  // warps: or warpgroups
   ir::LoopId warp;
 
  private:
@@ -70,6 +78,9 @@ class WarpProduct {
     std::string load;
   };
   Result<void> cut_for_lanes(const std::vector<ir::LoopId>& outside);
+  Result<void> swizzle(const MatrixOperand& operand, ir::BlockId writer, int64_t unit);
+  /// Of loops over `warps`.
+  const char* axis() const { return unit_ == WarpUnit::kWarpgroup ? "thread.z" : "thread.y"; }
   const ir::Buffer& buffer_of(const MatrixOperand& operand) const;
 
   SketchContext& context_;

@@ -18,6 +18,7 @@
 // their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring. The
 // hardware transposes 16-bit elements only: f32 factors whose rows run across K are transposed by the
 // threads that fetch them.
+#include "ir/tensor/bulk_copy.h"
 #include "search/space/sketch_rule/gpu.h"
 #include "search/space/sketch_rule/gpu_warp.h"
 
@@ -418,10 +419,9 @@ class GpuWgmma {
     const int64_t columns = by_k                           ? p.k_tile()
                             : mentions(last, p.column.var) ? tile_.columns
                                                            : kRows * tile_.warpgroups;
-    for (const int64_t bytes : {128, 64, 32}) {
-      if (columns * kStepBytes / p.k_step % bytes == 0) return bytes;
-    }
-    return error(Diag::kUnsupported, std::string("rows of 16 bytes"));
+    const int64_t bytes = ir::panel_of(columns * kStepBytes / p.k_step);
+    return bytes > 0 ? Result<int64_t>(bytes)
+                     : error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
 
   // What threads transpose they fetch tiles ahead; beside copies of the engine they would wait.

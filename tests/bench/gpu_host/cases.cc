@@ -151,6 +151,10 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
          out.size() + wanted / kTf32Share, uses_hopper, &out);
     std::vector<testing::NamedProgram> products = testing::half_products();
     products.insert(products.end(), all.begin(), all.end());
+    for (auto* chained :
+         {testing::group_chained_operators, testing::group_split_chained_operators}) {
+      for (testing::NamedProgram& op : chained()) products.push_back(std::move(op));
+    }
     draw(products, "sm_90a", options.seed, out.size() + wanted / kHopperShare, uses_hopper, &out);
   }
   for (testing::NamedProgram& op : testing::chained_operators()) all.push_back(std::move(op));
