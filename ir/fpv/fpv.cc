@@ -64,13 +64,40 @@ double mass_of_ints(const FpCode& code) {
   return mass;
 }
 
-// Chance that one test misses a difference: DESIGN.md, D3.
-double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, const FpCode& code,
-                        const FpWorld& world) {
+// Whether integers, which no cone follows, are made of floats.
+bool makes_integers(const FpCode& code) {
+  return code.compares_floats || std::any_of(code.exprs.begin(), code.exprs.end(),
+                                             [](const FpExpr& e) { return e.op == FpOp::kToInt; });
+}
+
+// One of the programs, as it was run.
+struct Side {
+  const FpCode& code;
+  const FpDegrees& degrees;
+  const FpMachine& run;
+};
+
+// Chance that two of the hashed arguments are equal in one test and should not be: `own` are those of one output
+// element, `all` those of both programs. DESIGN.md, D13.
+double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& world) {
+  const double p = world.p().m;
+  const double q = world.q().m;
+  // Any of them may be taken for a maximum of others.
+  return (2 * own.hashed + all.hashed + world.num_small()) * own.squares / (p * q) +
+         (own.lost + 6) * own.weight / p;
+}
+
+// Chance that one test misses a difference: DESIGN.md, D3 and D13.
+double miss_of_one_test(const Side& spec, const Side& candidate, const FpWorld& world) {
+  const FpDegrees& a = spec.degrees;
+  const FpDegrees& b = candidate.degrees;
+  const FpCone x = spec.run.outputs();
+  const FpCone y = candidate.run.outputs();
+  const bool has_exp = spec.code.has_exp || candidate.code.has_exp;
   const double p = world.p().m;
   const double q = world.q().m;
   // The difference of two fractions, over the common denominator.
-  const double degree = std::max(a.numerator + b.denominator, b.numerator + a.denominator);
+  const double degree = std::max(x.num + y.den, y.num + x.den);
   const double bits = std::max(a.bits, b.bits) + 1 +
                       (a.denominator + b.denominator > 0 ? std::min(a.bits, b.bits) : 0);
   const bool from_all = p > 0x1p30;
@@ -80,21 +107,16 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   if (from_all) miss += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
   // An infinite degree leaves nothing to be said; 0 of something infinite is 0.
   const auto times = [](double n, double chance) { return n == 0 ? 0 : n * chance; };
-  const auto hashes = static_cast<double>(world.num_hashes());
-  const auto lost = static_cast<double>(world.num_lost_hashes());
-  const double argument = std::max(a.largest, b.largest) * 2;
-  // An argument is another one, or a small whole number whose value is kept.
-  miss += times(hashes * hashes / 2, argument * argument / (p * q));
-  miss += times(hashes * world.num_small(), argument / p * argument / q);
-  // Of all pairs of values with one residue, the sum of both degrees.
-  miss += times(lost + 6, world.lost_degrees() / p);
+  const FpPoints all = spec.run.points() + candidate.run.points();
+  const bool is_followed = !makes_integers(spec.code) && !makes_integers(candidate.code);
+  miss += miss_of_hashes(is_followed ? at_most(all, x.points + y.points) : all, all, world);
   const bool fractions = a.denominator + b.denominator > 0;
   const double ints =
       fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree);
   // Of degree + 1 whole numbers in a row one is no root, and inputs are drawn from such rows.
-  miss += std::min(times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}), ints),
+  miss += std::min(times(std::max({mass_of_ints(spec.code), a.int_mass, b.int_mass}), ints),
                    1 - std::pow(0.4, ints));
-  return std::min(miss, 1.0);
+  return miss < 1 ? miss : 1;
 }
 
 // The first output element that differs; nullopt if none does.
@@ -203,14 +225,14 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
       if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
     }
     if (is_odd) world.set_common_ints(int_constants(spec_, candidate_));
-    FpMachine spec(spec_, world, spec_degrees_.of_expr, options_.max_steps);
+    FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
                                                            : VerdictKind::kUnsupported,
                      spec.why());
     }
     if (world.divided_by_zero()) continue;
-    FpMachine candidate(candidate_, world, degrees_.of_expr, options_.max_steps);
+    FpMachine candidate(candidate_, world, options_.max_steps);
     if (!candidate.run() && !world.divided_by_zero()) {
       return verdict(candidate.failure() == FpFailure::kInvalid ? VerdictKind::kInvalid
                                                                 : VerdictKind::kUnsupported,
@@ -220,8 +242,10 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
     const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
     if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
-    *miss = miss_of_one_test(spec_degrees_, degrees_, spec_.has_exp || candidate_.has_exp, spec_,
-                             world);
+    // A world that was drawn again has as many chances.
+    *miss = std::min(1.0, (attempt > 0 ? kResamples : 1) *
+                              miss_of_one_test({spec_, spec_degrees_, spec},
+                                               {candidate_, degrees_, candidate}, world));
     return std::nullopt;
   }
   // Differences of few values are often 0.
@@ -252,7 +276,7 @@ FpvVerdict Check::run() {
       return *ended;
     }
     // Hashes are no better than that.
-    if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
+    if (miss && has_bound) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
     goes_on = goes_on && (!miss || *miss < 1);
   }
   if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {

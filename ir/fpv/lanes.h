@@ -2,6 +2,7 @@
 #ifndef PRUNERC_IR_FPV_LANES_H_
 #define PRUNERC_IR_FPV_LANES_H_
 
+#include "ir/fpv/cone.h"
 #include "ir/fpv/world.h"
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct FloatLanes {
   bool is_uniform = false;
   bool may_be_lost = false;
   bool may_be_special = false;
+  FpCone cone;  // of all lanes; operations on lanes leave it as it is
   FpValue at(int lane) const {
     const int i = is_uniform ? 0 : lane;
     return {p[i], q[i]};

@@ -13,11 +13,9 @@ constexpr int32_t kSpareDepth = 64;
 
 }  // namespace
 
-FpMachine::FpMachine(const FpCode& code, FpWorld& world, const std::vector<double>& degrees,
-                     int64_t max_steps)
+FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
     : code_(code),
       world_(world),
-      degrees_(degrees),
       max_steps_(max_steps),
       vars_(code.slots.size(), 0),
       versions_(code.slots.size(), 0),
@@ -47,6 +45,7 @@ void FpMachine::set_inputs() {
     if (is_float(buffer.dtype)) {
       m.p.reset(count);
       m.q.reset(count);
+      if (!is_input) m.cone.reset(count);
     } else {
       m.v.reset(count);
     }

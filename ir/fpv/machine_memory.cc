@@ -176,6 +176,7 @@ void FpMachine::load_floats(int32_t access, int d) {
     return out.set_uniform({});
   }
   const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  out.cone = loaded_cone(m, place);
   if (place.is_affine && (place.stride == 0 || n_ == 1)) {
     const auto at = static_cast<std::size_t>(place.position(first_on()));
     return out.set_uniform({m.p[at], m.q[at]});
@@ -212,6 +213,34 @@ void FpMachine::load_ints(int32_t access, int d) {
   }
 }
 
+void FpMachine::reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::size_t at) {
+  const FloatLanes& rest = f_[0];
+  const auto n = static_cast<double>(num_on());
+  FpValue value = {m.p[at], m.q[at]};
+  FpCone cone = cones_.at(m.cone[at]);
+  if (s.reduce_op == FpOp::kAddF) {
+    value = world_.add(value, sum_lanes(world_, rest, mask_, n_));
+    cone = sum(cone, sum_of(n, rest.cone));
+  } else {
+    FpValue values[kLanes];
+    std::size_t count = 0;
+    for (int l = 0; l < n_; ++l) {
+      if (is_on(l)) values[count++] = rest.at(l);
+    }
+    if (s.reduce_op == FpOp::kMulF) {
+      for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
+      cone = product(cone, product_of(n, rest.cone));
+    } else {
+      cone = extreme_cone(cone, value.is_lost(), n, rest, 1);
+      const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
+      value = world_.extreme(which, dtype, value, std::span(values, count));
+    }
+  }
+  m.p[at] = value.p;
+  m.q[at] = value.q;
+  m.cone[at] = cones_.id_of(cone);
+}
+
 // element = element op rest, in all lanes the same element.
 void FpMachine::reduce(const FpStmt& s) {
   const FpAccess& a = code_.accesses[static_cast<std::size_t>(s.slot)];
@@ -227,25 +256,7 @@ void FpMachine::reduce(const FpStmt& s) {
   FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
   const auto at = static_cast<std::size_t>(place.base);
   if (s.is_float) {
-    FpValue value = {m.p[at], m.q[at]};
-    if (s.reduce_op == FpOp::kAddF) {
-      value = world_.add(value, sum_lanes(world_, f_[0], mask_, n_));
-    } else {
-      FpValue values[kLanes];
-      std::size_t count = 0;
-      for (int l = 0; l < n_; ++l) {
-        if (is_on(l)) values[count++] = f_[0].at(l);
-      }
-      if (s.reduce_op == FpOp::kMulF) {
-        for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
-      } else {
-        const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
-        set_argument_degree(s.rest, s.expr);
-        value = world_.extreme(which, dtype, value, std::span(values, count));
-      }
-    }
-    m.p[at] = value.p;
-    m.q[at] = value.q;
+    reduce_floats(s, dtype, m, at);
   } else {
     int64_t value = m.v[at];
     for (int l = 0; l < n_; ++l) {
@@ -281,6 +292,7 @@ void FpMachine::exec_store(const FpStmt& s) {
     return;
   }
   FloatLanes& value = f_[0];
+  store_cone(m, place, value.cone);
   if (is_dense && n_ > 1) {
     value.spread(n_);
     std::memcpy(m.p.data() + place.base, value.p, sizeof(uint32_t) * static_cast<std::size_t>(n_));

@@ -142,7 +142,6 @@ int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64
 }
 
 FpValue FpWorld::hash(uint64_t function, FpValue x, FpValue y) {
-  count_hashes(1, x.is_lost() || y.is_lost());
   const uint64_t h =
       hash_combine(hash_combine(key_ ^ function * 0x9E3779B97F4A7C15ULL, x.word()), y.word());
   const uint64_t more = mix64(h + key_);
@@ -241,7 +240,6 @@ FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {
   const FpValue low = lowest(dtype);
   if (a == low) return b;
   if (b == low) return a;
-  count_hashes(1, a.is_lost() || b.is_lost());
   return max_sets_.join(a, b);
 }
 
@@ -252,7 +250,6 @@ FpValue FpWorld::min(DType dtype, FpValue a, FpValue b) {
   const FpValue high = highest(dtype);
   if (a == high) return b;
   if (b == high) return a;
-  count_hashes(1, a.is_lost() || b.is_lost());
   return min_sets_.join(a, b);
 }
 
@@ -263,15 +260,8 @@ FpValue FpWorld::extreme(Extreme which, DType dtype, FpValue a, std::span<const 
   };
   const FpValue neutral = is_max ? lowest(dtype) : highest(dtype);
   bool plain = order_ == OrderModel::kSets && !a.is_special() && a != neutral;
-  bool lost = a.is_lost();
-  for (const FpValue& v : values) {
-    plain = plain && !v.is_special() && v != neutral;
-    lost = lost || v.is_lost();
-  }
-  if (plain) {
-    count_hashes(static_cast<int64_t>(values.size()), lost);
-    return (is_max ? max_sets_ : min_sets_).join(a, values);
-  }
+  for (const FpValue& v : values) plain = plain && !v.is_special() && v != neutral;
+  if (plain) return (is_max ? max_sets_ : min_sets_).join(a, values);
   for (const FpValue& v : values) a = one(a, v);
   return a;
 }

@@ -37,6 +37,7 @@ class FpWorld {
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
   uint64_t seed() const { return seed_; }
+  OrderModel order() const { return order_; }
   /// One of the few values of inputs, in place of a random one.
   void set_common(FpValue value) { common_ = value; }
   /// A quarter of integer inputs is of these.
@@ -73,13 +74,7 @@ class FpWorld {
   bool divided_by_zero() const { return divided_by_zero_; }
   /// An operation needed the sign of an infinite result.
   bool undefined() const { return undefined_; }
-  /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
-  int64_t num_hashes() const { return num_hashes_; }
-  int64_t num_lost_hashes() const { return num_lost_hashes_; }
-  /// Degrees of what is hashed from now on; those of lost values so far, added up.
-  void set_argument_degree(double degree) { argument_degree_ = degree; }
-  double lost_degrees() const { return lost_degrees_; }
-  /// Whole numbers whose values some of these keep.
+  /// Whole numbers whose values some hashed functions keep.
   double num_small() const { return static_cast<double>(2 * small_limit_ + 1); }
   bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
 
@@ -87,12 +82,6 @@ class FpWorld {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
   static constexpr int kWindow = 10;  // bits of an exponent looked up at once
 
-  void count_hashes(int64_t n, bool lost) {
-    num_hashes_ += n;
-    if (!lost) return;
-    num_lost_hashes_ += n;
-    lost_degrees_ += static_cast<double>(n) * argument_degree_;
-  }
   FpValue hash(uint64_t function, FpValue x, FpValue y);
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
@@ -117,9 +106,6 @@ class FpWorld {
   ValueSets max_sets_, min_sets_;
   bool divided_by_zero_ = false;
   bool undefined_ = false;
-  int64_t num_hashes_ = 0;
-  int64_t num_lost_hashes_ = 0;
-  double argument_degree_ = 1, lost_degrees_ = 0;
 };
 
 }  // namespace prunerc::ir

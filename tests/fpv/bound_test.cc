@@ -125,5 +125,63 @@ TEST_CASE("false accepts of exponentials stay under the bound, whatever their nu
   }
 }
 
+// Of one test of a program against itself, at a prime where coefficients do not count.
+constexpr double kP = 2039, kQ = 1019;
+double bound_of(const std::string& text) {
+  const Program program = parse_or_die(text);
+  FpvOptions options;
+  options.primes = {2039, 2040};
+  options.log2_error = 0;
+  const FpvVerdict verdict = check_equivalent(program, program, options);
+  INFO(text << "\n" << to_string(verdict));
+  CHECK(verdict.ok());
+  CHECK(verdict.tests == 1);
+  return std::exp2(verdict.log2_error);
+}
+
+// D3 and D13 by hand: a difference of this degree vanishes; two arguments of one element meet, or one is taken for one of
+// 3 whole numbers or for one of all values that were hashed.
+double by_hand(double degree, double hashed, double squares, double all) {
+  return degree / kP + 4 * degree / kQ + (2 * hashed + all + 3) * squares / (kP * kQ);
+}
+
+TEST_CASE("the bound of one rounding, of both programs, is that by hand") {
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { C[0] = f32(f16(A[0])) }") ==
+        Approx(1 / (kP * kQ) + (2 * 2 + 2 + 3) * 8 / (kP * kQ)));
+  // Of one exponential: two of weight 1.
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { C[0] = f32(f16(exp(A[0])*3f32)) }") ==
+        Approx(by_hand(1, 2, 8, 2) + (2 + 6) * 2 / kP));
+  // Of a sum, which may be 0 for as many as its degree: two of weight 9 * 2.
+  CHECK(
+      bound_of("program p(A: f32[2]) -> (C: f32[1]) { C[0] = f32(f16(exp(A[0]) + exp(A[1]))) }") ==
+      Approx(by_hand(1, 2, 8, 2) + (2 + 6) * 36 / kP));
+}
+
+TEST_CASE("roundings count where they are part of an element, whatever is beside it") {
+  const auto rows = [](const std::string& n) {
+    return "program p(A: f32[" + n + ", 2]) -> (C: f32[" + n + "]) { for i in " + n +
+           " { C[i] = f32(f16(exp(A[i, 0])))*f32(f16(exp(A[i, 1]))) } }";
+  };
+  for (const double n : {1, 64}) {
+    CHECK(bound_of(rows(std::to_string(static_cast<int>(n)))) ==
+          Approx(by_hand(2, 4, 16, 4 * n) + (4 + 6) * 4 / kP));
+  }
+}
+
+TEST_CASE("a rounding that an element is made of twice counts once where no others are") {
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { buffer P: f32[1] global P[0] = "
+                 "f32(f16(exp(A[0]))) C[0] = P[0]*P[0] }") ==
+        Approx(by_hand(2, 2, 8, 2) + (2 + 6) * 2 / kP));
+}
+
+TEST_CASE("false accepts of roundings of sums of exponentials stay under the bound") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[4]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  const std::string sum = "f32(f16(exp(A[0]) + exp(A[1])))";
+  check_rate(program(sum), program("f32(f16(exp(A[2]) + exp(A[3])))"), 2039, 20000);
+  check_rate(program(sum), program("f32(f16(exp(A[0])*2f32))"), 2039, 20000);
+}
+
 }  // namespace
 }  // namespace prunerc::ir

@@ -305,14 +305,29 @@ TEST_CASE("a degree without a bound gives no verdict") {
   CHECK(to_string(verdict) == "unsupported: a degree without a bound");
 }
 
-TEST_CASE("roundings without number give no verdict") {
-  const auto rounds = [](int rows) {
-    const std::string n = std::to_string(rows);
-    return "program p(A: f32[" + n + ", 64]) -> (C: f32[" + n + "]) { for i in " + n +
-           " { C[i] = 1f32 for k in 64 { C[i] = C[i]*f32(bf16(A[i, k])) } } }";
+TEST_CASE("roundings without number in one element give no verdict") {
+  const auto rounds = [](int num, int rows) {
+    const std::string n = std::to_string(num);
+    const std::string m = std::to_string(rows);
+    return "program p(A: f32[" + m + ", " + n + "]) -> (C: f32[" + m + "]) { for i in " + m +
+           " { C[i] = 0f32 for k in " + n + " { C[i] = C[i] + f32(bf16(exp(A[i, k]))) } } }";
   };
-  accepts(rounds(64), rounds(64));
-  CHECK(to_string(check(rounds(4096), rounds(4096))) == "unsupported: no bound below one half");
+  accepts(rounds(1000, 1), rounds(1000, 1));
+  CHECK(to_string(check(rounds(65536, 1), rounds(65536, 1))) ==
+        "unsupported: no bound below one half");
+  // Those of other elements do not count.
+  accepts(rounds(64, 1024), rounds(64, 1024));
+  std::string other = rounds(64, 1024);
+  rejects(rounds(64, 1024),
+          other.replace(other.find("A[i, k]"), 7, "A[i, select(i == 999, 0, k)]"));
+}
+
+TEST_CASE("integers that are made of roundings hide whose they are") {
+  // Which elements a condition on floats is made of no cone says: all roundings count.
+  const std::string text =
+      "program p(A: f32[65536]) -> (C: f32[65536]) { for i in 65536 { C[i] = "
+      "select(f32(bf16(exp(A[i]))) < f32(bf16(exp(A[(i + 1) % 65536]))), 0f32, 1f32) } }";
+  CHECK(to_string(check(text, text)) == "unsupported: no bound below one half");
 }
 
 TEST_CASE("a rounding of what has many factors does not count for those of few") {
