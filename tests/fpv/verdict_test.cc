@@ -288,6 +288,12 @@ TEST_CASE("what a bound over integers cannot cover is said") {
       "program p(X: f32[1], M: u8[1]) -> (Y: f32[1]) { for i in 1 { Y[i] = X[i] if M[0] == 77u8 { "
       "Y[i] = 0f32 } } }",
       true);
+  // Two of these are equal for one input of 256.
+  says(elementwise("i8", "f32", "f32(f16(f32(X[i])*0.5f32))", 1), true);
+  rejects(elementwise("i8", "f32", "f32(f16(f32(X[i])*0.5f32))", 1),
+          elementwise("i8", "f32", "f32(f16(f32(Z[i])*0.5f32))", 1));
+  says(elementwise("u8", "f32", "exp(f32(X[i]))", 1), true);
+  says(elementwise("i8", "f32", "f32(X[i])*0.5f32", 1), false);
   // Sums of products of bytes stay far below where they wrap.
   says(
       "program p(A: u8[40], B: i8[40]) -> (C: i32[1]) { C[0] = 0i32 for k in 40 { C[0] = C[0] + "
