@@ -233,19 +233,22 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
     }
     if (world.divided_by_zero()) continue;
     FpMachine candidate(candidate_, world, options_.max_steps);
-    if (!candidate.run() && !world.divided_by_zero()) {
+    // A second run of one program in one world shows nothing.
+    const bool is_one = &spec_ == &candidate_;
+    if (!is_one && !candidate.run() && !world.divided_by_zero()) {
       return verdict(candidate.failure() == FpFailure::kInvalid ? VerdictKind::kInvalid
                                                                 : VerdictKind::kUnsupported,
                      candidate.why());
     }
     if (world.divided_by_zero()) continue;
-    const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
+    const FpMachine& other = is_one ? spec : candidate;
+    const std::optional<std::string> differs = difference(spec_, spec, candidate_, other);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
     if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
     // A world that was drawn again has as many chances.
     *miss = std::min(1.0, (attempt > 0 ? kResamples : 1) *
                               miss_of_one_test({spec_, spec_degrees_, spec},
-                                               {candidate_, degrees_, candidate}, world));
+                                               {candidate_, degrees_, other}, world));
     return std::nullopt;
   }
   // Differences of few values are often 0.
@@ -308,19 +311,23 @@ FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
                             const FpvOptions& options) {
   Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
   if (!left) return verdict(VerdictKind::kUnsupported, left.error().message());
-  Result<FpCode> right = compile_fp(candidate, options.candidate_params, options.max_elements);
-  if (!right) return verdict(VerdictKind::kUnsupported, right.error().message());
-  if (!same_parameters(*left, *right)) {
-    return verdict(VerdictKind::kInvalid, "the parameters are others");
+  std::optional<FpCode> right;  // none: a program beside itself
+  if (&spec != &candidate || !std::ranges::equal(options.spec_params, options.candidate_params)) {
+    Result<FpCode> own = compile_fp(candidate, options.candidate_params, options.max_elements);
+    if (!own) return verdict(VerdictKind::kUnsupported, own.error().message());
+    if (!same_parameters(*left, *own)) {
+      return verdict(VerdictKind::kInvalid, "the parameters are others");
+    }
+    right = std::move(own).value();
   }
   if (options.window) {
     set_window(*options.window, &*left);
-    set_window(*options.window, &*right);
+    if (right) set_window(*options.window, &*right);
   }
   // Of the programs as well: else who knows the seed could write one with its primes for constants.
   const uint64_t seed =
       hash_combine(hash_combine(options.seed, fingerprint(spec).low), fingerprint(candidate).low);
-  return Check(*left, *right, options, seed).run();
+  return Check(*left, right ? *right : *left, options, seed).run();
 }
 
 std::string to_string(const FpvVerdict& verdict) {

@@ -128,11 +128,10 @@ TEST_CASE("false accepts of exponentials stay under the bound, whatever their nu
 // Of one test of a program against itself, at a prime where coefficients do not count.
 constexpr double kP = 2039, kQ = 1019;
 double bound_of(const std::string& text) {
-  const Program program = parse_or_die(text);
   FpvOptions options;
   options.primes = {2039, 2040};
   options.log2_error = 0;
-  const FpvVerdict verdict = check_equivalent(program, program, options);
+  const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text), options);
   INFO(text << "\n" << to_string(verdict));
   CHECK(verdict.ok());
   CHECK(verdict.tests == 1);

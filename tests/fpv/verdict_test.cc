@@ -421,6 +421,19 @@ TEST_CASE("what is not supported is never called equal") {
   CHECK(check_equivalent(program, program, small).kind == VerdictKind::kUnsupported);
 }
 
+TEST_CASE("a program beside itself, which is run once, has the verdict of two that are alike") {
+  const char* const texts[] = {
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = f32(f16(exp(A[i])/A[7 - i])) } }",
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 7 { C[i] = A[i] } }",
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i]*f32.inf } }"};
+  for (const char* text : texts) {
+    const Program one = parse_or_die(text);
+    const Program other = parse_or_die(text);
+    INFO(text);
+    CHECK(to_string(check_equivalent(one, one)) == to_string(check_equivalent(one, other)));
+  }
+}
+
 TEST_CASE("nothing is equal to a reference that is itself invalid") {
   const std::string good = "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i] } }";
   for (const char* body : {"for i in 7 { C[i] = A[i] }", "for i in 8 { C[i] = A[i + 1] }"}) {
