@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace prunerc::ir {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kMostCones = std::size_t{1} << 20;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr FpCone kUnknown = {
-    kInfinity, kInfinity, false, {kInfinity, kInfinity, kInfinity, kInfinity}};
+    kInfinity, kInfinity, false, {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity}};
 
 /// Times p, the chance that a difference of degree 1 vanishes modulo p where there are exponentials:
 /// 1/p + 4/q, q = (p - 1) / 2.
@@ -20,19 +21,23 @@ constexpr double kLostWeight = 9;
 
 bool is_constant(const FpCone& a) { return a.num == 0 && a.den == 0; }
 
-}  // namespace
-
-FpPoints operator+(const FpPoints& a, const FpPoints& b) {
-  return {a.hashed + b.hashed, a.squares + b.squares, a.lost + b.lost, a.weight + b.weight};
+// Of each part.
+template <typename Op>
+FpPoints each(const FpPoints& a, const FpPoints& b, const Op& op) {
+  return {op(a.hashed, b.hashed), op(a.squares, b.squares), op(a.lost, b.lost),
+          op(a.weight, b.weight), op(a.weight2, b.weight2)};
 }
 
+}  // namespace
+
+FpPoints operator+(const FpPoints& a, const FpPoints& b) { return each(a, b, std::plus<>()); }
+
 FpPoints operator*(double n, const FpPoints& a) {
-  return {n * a.hashed, n * a.squares, n * a.lost, n * a.weight};
+  return each(a, a, [n](double x, double) { return n * x; });
 }
 
 FpPoints at_most(const FpPoints& a, const FpPoints& b) {
-  return {std::min(a.hashed, b.hashed), std::min(a.squares, b.squares), std::min(a.lost, b.lost),
-          std::min(a.weight, b.weight)};
+  return each(a, b, [](double x, double y) { return std::min(x, y); });
 }
 
 FpCone cone_of(double constant) {
@@ -42,13 +47,8 @@ FpCone cone_of(double constant) {
 }
 
 FpCone join(const FpCone& a, const FpCone& b) {
-  const FpPoints& x = a.points;
-  const FpPoints& y = b.points;
-  return {std::max(a.num, b.num),
-          std::max(a.den, b.den),
-          a.is_term && b.is_term,
-          {std::max(x.hashed, y.hashed), std::max(x.squares, y.squares), std::max(x.lost, y.lost),
-           std::max(x.weight, y.weight)}};
+  return {std::max(a.num, b.num), std::max(a.den, b.den), a.is_term && b.is_term,
+          each(a.points, b.points, [](double x, double y) { return std::max(x, y); })};
 }
 
 FpCone sum(const FpCone& a, const FpCone& b) {
@@ -87,15 +87,16 @@ FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& ma
 FpPoints point(const FpCone& argument, bool may_be_lost) {
   const double degree = argument.num + argument.den;
   const double square = (degree + 1) * (degree + 1);
-  if (!may_be_lost) return {1, square, 0, 0};
-  return {1, square, 1, argument.is_term ? 1 : kLostWeight * (degree + 1)};
+  if (!may_be_lost) return {1, square, 0, 0, 0};
+  const double weight = argument.is_term ? 1 : kLostWeight * (degree + 1);
+  return {1, square, 1, weight, weight * weight};
 }
 
 std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
   const FpPoints& points = cone.points;
   uint64_t h = cone.is_term ? 1 : 0;
-  for (const double part :
-       {cone.num, cone.den, points.hashed, points.squares, points.lost, points.weight}) {
+  for (const double part : {cone.num, cone.den, points.hashed, points.squares, points.lost,
+                            points.weight, points.weight2}) {
     h = hash_combine(h, hash_double(part));
   }
   return h;

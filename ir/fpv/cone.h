@@ -14,7 +14,8 @@ namespace prunerc::ir {
 /// (weight + weight) / p at most: DESIGN.md, D13.
 struct FpPoints {
   double hashed = 0, squares = 0;  // of all: their number; (degree + 1)^2, added up
-  double lost = 0, weight = 0;     // of those without a residue modulo q: number and weights
+  double lost = 0;                 // of those without a residue modulo q: their number;
+  double weight = 0, weight2 = 0;  // their weights, and the squares of these, added up
   bool operator==(const FpPoints&) const = default;
 };
 FpPoints operator+(const FpPoints& a, const FpPoints& b);

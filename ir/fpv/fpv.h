@@ -57,7 +57,8 @@ struct FpvOptions {
   int64_t max_elements = int64_t{1} << 27;
   /// Only these elements need be written, and are compared.
   std::optional<FpvWindow> window = {};
-  PrimeRange primes;   // for tests of the bound
+  PrimeRange primes;  // for tests of the bound, as is `width`: of the first test
+  WorldWidth width = WorldWidth::kOne;
   int max_tests = 64;  // Equal with a weaker bound if these are not enough
 };
 

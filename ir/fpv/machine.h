@@ -20,14 +20,26 @@ namespace prunerc::ir {
 /// buffer's. Shadows, per concurrency, hold who last wrote and read it, and in scope local which
 /// threads of which kernel have the value.
 struct FpMemory {
-  ZeroArray<uint32_t> p, q;  // floats
-  ZeroArray<uint32_t> cone;  // of floats that are no inputs: see FpCones
-  ZeroArray<int64_t> v;      // integers and bool
+  ZeroArray<uint32_t> p, q, p2, q2;  // floats; the second pair of wide worlds alone
+  ZeroArray<uint32_t> cone;          // of floats that are no inputs: see FpCones
+  ZeroArray<int64_t> v;              // integers and bool
   ZeroArray<uint32_t> written;
   int input = -1;  // number of an input whose elements are made when they are read
   uint32_t stamp = 1;
   std::array<ZeroArray<uint64_t>, kNumConcurrencies> writer, reader, owner;
   std::array<uint64_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
+
+  FpValue value(std::size_t at) const {
+    if (p2.empty()) return {p[at], q[at]};
+    return {p[at], q[at], p2[at], q2[at]};
+  }
+  void set(std::size_t at, FpValue x) {
+    p[at] = x.p;
+    q[at] = x.q;
+    if (p2.empty()) return;
+    p2[at] = x.p2;
+    q2[at] = x.q2;
+  }
 };
 
 enum class FpFailure : uint8_t { kNone, kInvalid, kUnsupported };

@@ -330,7 +330,7 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
       a.set(l, {});
       continue;
     }
-    const FpValue x = {a.p[l], a.q[l]};
+    const FpValue x = a.at(l);
     const FpValue y = is_binary ? b.at(l) : FpValue{};
     switch (n.op) {
       case FpOp::kOfInt: a.set(l, world_.of_int(i_[at].v[l])); break;

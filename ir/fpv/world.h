@@ -32,10 +32,14 @@ enum class Extreme : uint8_t { kMax, kMin };
 class FpWorld {
  public:
   FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order,
-          InputModel inputs = InputModel::kAllDifferent);
+          InputModel inputs = InputModel::kAllDifferent, WorldWidth width = WorldWidth::kOne);
 
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
+  bool is_wide() const { return primes_[2] != 0; }
+  /// The second pair of a wide world.
+  const Modulus& p2() const { return p2_; }
+  const Modulus& q2() const { return q2_; }
   uint64_t seed() const { return seed_; }
   OrderModel order() const { return order_; }
   /// One of the few values of inputs, in place of a random one.
@@ -62,7 +66,7 @@ class FpWorld {
   FpValue narrow(DType to, FpValue x);
   /// Conversion to an integer type: truncates and saturates.
   int64_t to_int(DType to, FpValue x);
-  static bool is_nonzero(FpValue x) { return x.p != 0 || (x.q & ~kLost) != 0; }
+  static bool is_nonzero(FpValue x) { return (x.p | x.p2) != 0 || ((x.q | x.q2) & ~kLost) != 0; }
 
   FpValue max(DType dtype, FpValue a, FpValue b);
   FpValue min(DType dtype, FpValue a, FpValue b);
@@ -82,7 +86,14 @@ class FpWorld {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
   static constexpr int kWindow = 10;  // bits of an exponent looked up at once
 
-  FpValue hash(uint64_t function, FpValue x, FpValue y);
+  using Powers = std::array<std::array<uint32_t, 1 << kWindow>, 3>;
+
+  static void set_powers(Rng& rng, const Modulus& p, Powers* powers);
+  static uint32_t power(const Powers& powers, const Modulus& p, uint32_t exponent);
+  template <typename Op>
+  FpValue each(FpValue a, FpValue b, const Op& op) const;
+  FpValue lost(uint32_t p, uint32_t p2) const { return {p, kLost, p2, is_wide() ? kLost : 0}; }
+  FpValue hash(uint64_t function, FpValue x, FpValue y) const;
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
   FpValue highest(DType dtype) const { return negate(lowest(dtype)); }
@@ -95,14 +106,15 @@ class FpWorld {
 
   uint64_t seed_;
   uint64_t key_;
-  Modulus p_, q_;
+  Modulus p_, q_, p2_, q2_;
+  FpPrimes primes_;  // these; 0: there is no second pair
   OrderModel order_;
   InputModel inputs_;
   std::optional<FpValue> common_;
   std::vector<int64_t> common_ints_;
   int64_t small_limit_;
-  std::array<FpValue, 4> lowest_;                             // by float type
-  std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p
+  std::array<FpValue, 4> lowest_;  // by float type
+  Powers powers_, powers2_;        // omega^(i * 2^(10 j)), mod p and mod p2
   ValueSets max_sets_, min_sets_;
   bool divided_by_zero_ = false;
   bool undefined_ = false;

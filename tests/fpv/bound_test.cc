@@ -47,12 +47,14 @@ struct Rate {
   int runs = 0;
 };
 
-Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
+Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, int runs,
+             WorldWidth width) {
   const Program left = parse_or_die(spec);
   const Program right = parse_or_die(wrong);
   FpvOptions options;
   options.primes = {prime, prime + 1};
   options.log2_error = 0;  // one test
+  options.width = width;
   Rate rate;
   int passed = 0;
   for (int i = 0; i < runs; ++i) {
@@ -69,8 +71,9 @@ Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, 
 }
 
 // The measured rate is below the bound, and is not 0: at such primes the test would show nothing.
-void check_rate(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
-  const Rate rate = measure(spec, wrong, prime, runs);
+void check_rate(const std::string& spec, const std::string& wrong, uint32_t prime, int runs,
+                WorldWidth width = WorldWidth::kOne) {
+  const Rate rate = measure(spec, wrong, prime, runs, width);
   INFO("p = " << prime << ": " << rate.measured << " of " << rate.runs << " runs, bound "
               << rate.bound << "\n"
               << wrong);
@@ -180,6 +183,33 @@ TEST_CASE("false accepts of roundings of sums of exponentials stay under the bou
   const std::string sum = "f32(f16(exp(A[0]) + exp(A[1])))";
   check_rate(program(sum), program("f32(f16(exp(A[2]) + exp(A[3])))"), 2039, 20000);
   check_rate(program(sum), program("f32(f16(exp(A[0])*2f32))"), 2039, 20000);
+}
+
+TEST_CASE("false accepts modulo two pairs of primes stay under the bound of both") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[3]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  check_rate(program("exp(A[0])"), program("exp(A[1])"), 47, 20000, WorldWidth::kTwo);
+  check_rate(program("f32(f16(exp(A[0])))"), program("f32(f16(exp(A[1])))"), 47, 20000,
+             WorldWidth::kTwo);
+  check_rate(program("A[0]*A[1]"), program("A[0]*A[2]"), 23, 40000, WorldWidth::kTwo);
+  check_rate(attention(8, "k"), attention(8, "select(k == 1, 0, k)"), 47, 20000, WorldWidth::kTwo);
+}
+
+TEST_CASE("where integers are made of roundings, those of all elements count") {
+  const auto program = [](const std::string& condition) {
+    return "program p(A: f32[512]) -> (C: f32[512]) { buffer P: f32[512] global for i in 512 { "
+           "P[i] = "
+           "f32(f16(exp(A[i]))) } for j in 512 { C[j] = select(" +
+           condition + ", P[j], P[511 - j]) } }";
+  };
+  FpvOptions options;
+  options.primes = {2039, 2040};
+  const auto check = [&](const std::string& text) {
+    return to_string(check_equivalent(parse_or_die(text), parse_or_die(text), options));
+  };
+  CHECK(check(program("P[j] < P[511 - j]")) == "unsupported: no bound below one half");
+  CHECK(check(program("j < 200")).find("equal (chance of error 2^-2") == 0);
 }
 
 }  // namespace

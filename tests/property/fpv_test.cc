@@ -22,6 +22,11 @@ TEST_CASE("every operator is equal to itself, and none is unsupported") {
     const ir::FpvVerdict verdict = ir::check_equivalent(op.program, copy);
     INFO(op.name << ": " << to_string(verdict));
     CHECK(verdict.ok());
+    ir::FpvOptions two_pairs;
+    two_pairs.width = ir::WorldWidth::kTwo;
+    const ir::FpvVerdict wide = ir::check_equivalent(op.program, copy, two_pairs);
+    INFO(to_string(wide));
+    CHECK(wide.ok());
     if (std::getenv("PRUNERC_TALLY") != nullptr) {
       std::printf("%-60s %s\n", op.name.c_str(), to_string(verdict).c_str());
     }
