@@ -13,6 +13,12 @@ int FpMachine::num_on() const {
 
 FpCone FpMachine::loaded_cone(const FpMemory& m, const Place& place) const {
   if (m.cone.empty()) return kAtomCone;  // an input
+  if (place.is_affine && place.stride == 1 && mask_ == nullptr) {
+    const uint32_t* at = m.cone.data() + place.base;
+    uint32_t differ = 0;
+    for (int l = 1; l < n_; ++l) differ |= at[l] ^ at[0];
+    if (differ == 0) return cones_.at(at[0]);
+  }
   const int first = first_on();
   const int lanes = place.is_affine && place.stride == 0 ? first + 1 : n_;
   const auto id_of = [&](int lane) {
