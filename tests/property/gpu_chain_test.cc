@@ -311,7 +311,7 @@ TEST_CASE("attention over many keys in tiles has no scores in global memory") {
   }
 }
 
-// The roundings of all queries are too many for a bound; an output element is made of those of its own.
+// The roundings of all queries are too many for one pair of primes; an output element is made of those of its own.
 TEST_CASE("attention over many keys in tiles has a verdict in finite fields") {
   const search::Task task = search::make_task(
       "op", program_of(split_attention("S=1024, E=64, B=512").c_str()), chain_target());
