@@ -75,7 +75,6 @@ class Analysis {
   }
 
   FpDegrees run() {
-    out_.of_expr.assign(code_.exprs.size(), 0);
     stmt(code_.root);
     // Hashes, conditions and integers that wrap, of what is in the buffers at last.
     is_last_ = true;
@@ -97,7 +96,6 @@ class Analysis {
   void loop(const FpStmt& s);
   void forget(const FpStmt& s);
   Degree value(int32_t e);
-  Degree find_value(int32_t e);
   Degree call(const FpExpr& n);
   Degree argument(int32_t e);
   Degree decide(int32_t e);
@@ -113,9 +111,10 @@ class Analysis {
   bool is_last_ = false;  // nothing is stored
 };
 
-// What a hash or a comparison is of.
+// What a hash or a comparison is of. Integers that are made floats meet more often than floats.
 Degree Analysis::argument(int32_t e) {
   const Degree d = value(e);
+  out_.compares_data |= d.ints > 0;
   out_.largest = std::max(out_.largest, d.num + d.den);
   return d;
 }
@@ -274,13 +273,6 @@ Degree Analysis::call(const FpExpr& n) {
 }
 
 Degree Analysis::value(int32_t e) {
-  const Degree d = find_value(e);
-  double& noted = out_.of_expr[static_cast<std::size_t>(e)];
-  if (is_last_) noted = std::max(noted, d.num + d.den);
-  return d;
-}
-
-Degree Analysis::find_value(int32_t e) {
   const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
   switch (n.op) {
     case FpOp::kConstI: {

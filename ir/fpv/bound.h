@@ -5,7 +5,6 @@
 #include "ir/fpv/code.h"
 
 #include <cmath>
-#include <vector>
 
 namespace prunerc::ir {
 
@@ -16,7 +15,6 @@ struct FpDegrees {
   // the largest coefficient; degree in integer inputs.
   double numerator = 0, denominator = 0, bits = 0, int_degree = 0;
   double largest = 0;                // numerator plus denominator, of any element or argument
-  std::vector<double> of_expr;       // the same of each expression
   double int_mass = 0;               // largest chance that two floats become one integer
   bool compares_data = false;        // a condition depends on data, or integer data may wrap
   bool is_too_long = false;          // nothing is known

@@ -51,6 +51,10 @@ struct PrimeRange {
   uint32_t high = uint32_t{1} << 31;
 };
 
+/// Pairs p, q of such primes that a world has, independent of each other: values are equal by chance only if they are so
+/// modulo all.
+enum class WorldWidth : uint8_t { kOne, kTwo };
+
 /// Number of such primes in the default range, counted with a sieve.
 inline constexpr double kNumSafePrimes = 817'344;
 

@@ -20,6 +20,9 @@ constexpr double kOrdersPerBit = 0.8;
 constexpr int64_t kVisitsPerStep = 4;
 // Of a world's seed: streams that the world does not use.
 constexpr uint64_t kCommonStream = 1000;
+// Two tests of above this chance are worth less than one modulo two pairs of primes, where the chances of two arguments to be
+// equal multiply and not their sum.
+constexpr double kMissOfOnePair = 0x1p-12;
 // A chance of error above one half is no verdict.
 constexpr double kLeastLog2Error = -1;
 
@@ -64,37 +67,68 @@ double mass_of_ints(const FpCode& code) {
   return mass;
 }
 
-// Chance that one test misses a difference: DESIGN.md, D3.
-double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, const FpCode& code,
-                        const FpWorld& world) {
+// Whether integers, which no cone follows, are made of floats.
+bool makes_integers(const FpCode& code) {
+  return code.compares_floats || std::any_of(code.exprs.begin(), code.exprs.end(),
+                                             [](const FpExpr& e) { return e.op == FpOp::kToInt; });
+}
+
+// One of the programs, as it was run.
+struct Side {
+  const FpCode& code;
+  const FpDegrees& degrees;
+  const FpMachine& run;
+};
+
+// Chance that two of the hashed arguments are equal in one test and should not be: `own` are those of one output
+// element, `all` those of both programs. DESIGN.md, D13.
+double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& world) {
   const double p = world.p().m;
   const double q = world.q().m;
-  // The difference of two fractions, over the common denominator.
-  const double degree = std::max(a.numerator + b.denominator, b.numerator + a.denominator);
-  const double bits = std::max(a.bits, b.bits) + 1 +
-                      (a.denominator + b.denominator > 0 ? std::min(a.bits, b.bits) : 0);
-  const bool from_all = p > 0x1p30;
-  // With exponentials only the residues modulo p count, and each exponential is a power of random
-  // elements of a subgroup of order q; without, a difference must vanish modulo p and modulo q.
-  double miss = has_exp ? degree / p + 4 * degree / q : degree / p * degree / q;
-  if (from_all) miss += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
-  // An infinite degree leaves nothing to be said; 0 of something infinite is 0.
-  const auto times = [](double n, double chance) { return n == 0 ? 0 : n * chance; };
-  const auto hashes = static_cast<double>(world.num_hashes());
-  const auto lost = static_cast<double>(world.num_lost_hashes());
-  const double argument = std::max(a.largest, b.largest) * 2;
-  // An argument is another one, or a small whole number whose value is kept.
-  miss += times(hashes * hashes / 2, argument * argument / (p * q));
-  miss += times(hashes * world.num_small(), argument / p * argument / q);
-  // Of all pairs of values with one residue, the sum of both degrees.
-  miss += times(lost + 6, world.lost_degrees() / p);
+  // Any of them may be taken for a maximum of others; hashes have 64 bits on their way.
+  const double both = (2 * own.hashed + all.hashed + world.num_small()) * own.squares / (p * q) +
+                      own.hashed * all.hashed * 0x1p-62;
+  if (!world.is_wide()) return both + (own.lost + 6) * own.weight / p;
+  // (w + w')^2 is 2 w^2 + 2 w'^2 at most.
+  return both + (2 * own.lost + 9) * own.weight2 / (p * world.p2().m);
+}
+
+// Chance that a difference of outputs vanishes modulo a pair of primes. With exponentials only the residues modulo p count,
+// and each exponential is a power of random elements of a subgroup of order q.
+double vanishes(double degree, double bits, bool has_exp, const Modulus& p, const Modulus& q) {
+  double chance = has_exp ? degree / p.m + 4 * degree / q.m : degree / p.m * degree / q.m;
+  const bool from_all = p.m > (uint32_t{1} << 30);
+  if (from_all) chance += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
+  return std::min(chance, 1.0);
+}
+
+// Chance that a difference of outputs vanishes because of the integers among the inputs.
+double miss_of_integers(const FpCode& code, const FpDegrees& a, const FpDegrees& b) {
   const bool fractions = a.denominator + b.denominator > 0;
-  const double ints =
+  const double degree =
       fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree);
-  // Of degree + 1 whole numbers in a row one is no root, and inputs are drawn from such rows.
-  miss += std::min(times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}), ints),
-                   1 - std::pow(0.4, ints));
-  return std::min(miss, 1.0);
+  const double mass = std::max({mass_of_ints(code), a.int_mass, b.int_mass});
+  // Of degree + 1 whole numbers in a row one is no root, and inputs are drawn from such rows. 0 of an infinite degree is 0.
+  return std::min(mass == 0 ? 0 : mass * degree, 1 - std::pow(0.4, degree));
+}
+
+// Chance that one test misses a difference for another reason: DESIGN.md, D3 and D13.
+double miss_of_one_test(const Side& spec, const Side& candidate, const FpWorld& world) {
+  const FpDegrees& a = spec.degrees;
+  const FpDegrees& b = candidate.degrees;
+  const FpCone x = spec.run.outputs();
+  const FpCone y = candidate.run.outputs();
+  // The difference of two fractions, over the common denominator.
+  const double degree = std::max(x.num + y.den, y.num + x.den);
+  const bool fractions = a.denominator + b.denominator > 0;
+  const double bits = std::max(a.bits, b.bits) + 1 + (fractions ? std::min(a.bits, b.bits) : 0);
+  const bool has_exp = spec.code.has_exp || candidate.code.has_exp;
+  double miss = vanishes(degree, bits, has_exp, world.p(), world.q());
+  if (world.is_wide()) miss *= vanishes(degree, bits, has_exp, world.p2(), world.q2());
+  const FpPoints all = spec.run.points() + candidate.run.points();
+  const bool is_followed = !makes_integers(spec.code) && !makes_integers(candidate.code);
+  miss += miss_of_hashes(is_followed ? at_most(all, x.points + y.points) : all, all, world);
+  return miss;
 }
 
 // The first output element that differs; nullopt if none does.
@@ -114,9 +148,12 @@ std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& 
     const int64_t differs = find_watched(spec_code, ours[o], [&](int64_t position) {
       const auto i = static_cast<std::size_t>(position);
       if (!is_float(buffer.dtype)) return x.v[i] != y.v[i];
-      // Only one side may have lost its residue modulo q.
-      const bool lost = ((x.q[i] | y.q[i]) & kLost) != 0;
-      return x.p[i] != y.p[i] || (!lost && x.q[i] != y.q[i]);
+      const FpValue ours_i = x.value(i);
+      const FpValue theirs_i = y.value(i);
+      if (ours_i.p != theirs_i.p || ours_i.p2 != theirs_i.p2) return true;
+      // Only one side may have lost its residues modulo q.
+      const bool lost = ours_i.is_lost() || theirs_i.is_lost();
+      return !lost && (ours_i.q != theirs_i.q || ours_i.q2 != theirs_i.q2);
     });
     if (differs >= 0) return spec.element_name(ours[o], differs);
   }
@@ -170,7 +207,9 @@ class Check {
         options_(options),
         seed_(seed),
         spec_degrees_(find_degrees(spec, kVisitsPerStep * options.max_steps)),
-        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)) {
+        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)),
+        width_(options.width),
+        int_miss_(miss_of_integers(spec, spec_degrees_, degrees_)) {
     assumes_.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
     assumes_.orders = compares_floats() || spec.indexes_by_data || candidate.indexes_by_data ||
                       spec_degrees_.compares_data || degrees_.compares_data;
@@ -188,6 +227,8 @@ class Check {
   uint64_t seed_;
   FpDegrees spec_degrees_, degrees_;
   FpvAssumptions assumes_;
+  WorldWidth width_;
+  double int_miss_;  // of each test
 };
 
 // One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic. Where data decides, every
@@ -198,30 +239,36 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
   const bool few = is_odd && compares_floats();
   const InputModel inputs = few ? InputModel::kFewValues : InputModel::kAllDifferent;
   for (uint64_t attempt = 0; attempt < kResamples; ++attempt) {
-    FpWorld world(Rng(seed_, index, attempt).next(), options_.primes, model, inputs);
+    FpWorld world(Rng(seed_, index, attempt).next(), options_.primes, model, inputs, width_);
     if (few) {
       if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
     }
     if (is_odd) world.set_common_ints(int_constants(spec_, candidate_));
-    FpMachine spec(spec_, world, spec_degrees_.of_expr, options_.max_steps);
+    FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
                                                            : VerdictKind::kUnsupported,
                      spec.why());
     }
     if (world.divided_by_zero()) continue;
-    FpMachine candidate(candidate_, world, degrees_.of_expr, options_.max_steps);
-    if (!candidate.run() && !world.divided_by_zero()) {
+    FpMachine candidate(candidate_, world, options_.max_steps);
+    // A second run of one program in one world shows nothing.
+    const bool is_one = &spec_ == &candidate_;
+    if (!is_one && !candidate.run() && !world.divided_by_zero()) {
       return verdict(candidate.failure() == FpFailure::kInvalid ? VerdictKind::kInvalid
                                                                 : VerdictKind::kUnsupported,
                      candidate.why());
     }
     if (world.divided_by_zero()) continue;
-    const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
+    const FpMachine& other = is_one ? spec : candidate;
+    const std::optional<std::string> differs = difference(spec_, spec, candidate_, other);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
     if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
-    *miss = miss_of_one_test(spec_degrees_, degrees_, spec_.has_exp || candidate_.has_exp, spec_,
-                             world);
+    const double chance =
+        miss_of_one_test({spec_, spec_degrees_, spec}, {candidate_, degrees_, other}, world);
+    // A world that was drawn again has as many chances.
+    const double all = (attempt > 0 ? kResamples : 1) * (chance + int_miss_);
+    *miss = all < 1 ? all : 1;
     return std::nullopt;
   }
   // Differences of few values are often 0.
@@ -252,8 +299,9 @@ FpvVerdict Check::run() {
       return *ended;
     }
     // Hashes are no better than that.
-    if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
-    goes_on = goes_on && (!miss || *miss < 1);
+    if (miss && has_bound) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
+    goes_on = goes_on && (!miss || *miss < 1 || width_ == WorldWidth::kOne);
+    if (miss && *miss - int_miss_ > kMissOfOnePair) width_ = WorldWidth::kTwo;
   }
   if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {
     FpvVerdict none = verdict(VerdictKind::kUnsupported,
@@ -284,19 +332,23 @@ FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
                             const FpvOptions& options) {
   Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
   if (!left) return verdict(VerdictKind::kUnsupported, left.error().message());
-  Result<FpCode> right = compile_fp(candidate, options.candidate_params, options.max_elements);
-  if (!right) return verdict(VerdictKind::kUnsupported, right.error().message());
-  if (!same_parameters(*left, *right)) {
-    return verdict(VerdictKind::kInvalid, "the parameters are others");
+  std::optional<FpCode> right;  // none: a program beside itself
+  if (&spec != &candidate || !std::ranges::equal(options.spec_params, options.candidate_params)) {
+    Result<FpCode> own = compile_fp(candidate, options.candidate_params, options.max_elements);
+    if (!own) return verdict(VerdictKind::kUnsupported, own.error().message());
+    if (!same_parameters(*left, *own)) {
+      return verdict(VerdictKind::kInvalid, "the parameters are others");
+    }
+    right = std::move(own).value();
   }
   if (options.window) {
     set_window(*options.window, &*left);
-    set_window(*options.window, &*right);
+    if (right) set_window(*options.window, &*right);
   }
   // Of the programs as well: else who knows the seed could write one with its primes for constants.
   const uint64_t seed =
       hash_combine(hash_combine(options.seed, fingerprint(spec).low), fingerprint(candidate).low);
-  return Check(*left, *right, options, seed).run();
+  return Check(*left, right ? *right : *left, options, seed).run();
 }
 
 std::string to_string(const FpvVerdict& verdict) {

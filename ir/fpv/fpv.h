@@ -57,13 +57,14 @@ struct FpvOptions {
   int64_t max_elements = int64_t{1} << 27;
   /// Only these elements need be written, and are compared.
   std::optional<FpvWindow> window = {};
-  PrimeRange primes;   // for tests of the bound
+  PrimeRange primes;  // for tests of the bound, as is `width`: of the first test
+  WorldWidth width = WorldWidth::kOne;
   int max_tests = 64;  // Equal with a weaker bound if these are not enough
 };
 
 /// Compares all outputs of `candidate` with those of `spec`, which have passed verify. The two take
 /// and give the same parameters. Deterministic in (programs, options).
-/// Cost: about 10 ns per multiply-add and test, both programs together.
+/// Cost: about 10 ns per multiply-add and test, both programs together; half of that for one object as both.
 FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
                             const FpvOptions& options = {});
 

@@ -53,9 +53,16 @@ FpValue apply(FpWorld& world, FpValue a, FpValue b) {
   return world.mul(a, b);
 }
 
+template <FieldOp op>
+void apply_all(const Modulus& modulus, uint32_t* a, const uint32_t* b, int n) {
+  const VectorModulus f(modulus);
+  for (int i = 0; i < n; i += kStep) store(a + i, apply<op>(f, load(a + i), load(b + i)));
+}
+
 // q residues where some lanes have none: those stay lost.
 template <FieldOp op>
-void apply_lost(const VectorModulus& f, uint32_t* a, const uint32_t* b, int n) {
+void apply_lost(const Modulus& modulus, uint32_t* a, const uint32_t* b, int n) {
+  const VectorModulus f(modulus);
   const __m256i lost = _mm256_set1_epi32(static_cast<int>(kLost));
   for (int i = 0; i < n; i += kStep) {
     const __m256i x = load(a + i);
@@ -65,6 +72,12 @@ void apply_lost(const VectorModulus& f, uint32_t* a, const uint32_t* b, int n) {
     const __m256i all = _mm256_srai_epi32(is_lost, 31);
     store(a + i, _mm256_or_si256(_mm256_andnot_si256(all, r), is_lost));
   }
+}
+
+template <FieldOp op>
+void apply_q(const Modulus& modulus, bool may_be_lost, uint32_t* a, const uint32_t* b, int n) {
+  if (may_be_lost) return apply_lost<op>(modulus, a, b, n);
+  apply_all<op>(modulus, a, b, n);
 }
 
 template <FieldOp op>
@@ -82,15 +95,11 @@ void binary(FpWorld& world, FloatLanes& a, FloatLanes& b, int n) {
     a.find_flags(n);
     return;
   }
-  const VectorModulus p(world.p());
-  const VectorModulus q(world.q());
-  for (int i = 0; i < n; i += kStep) {
-    store(a.p + i, apply<op>(p, load(a.p + i), load(b.p + i)));
-  }
-  if (a.may_be_lost) return apply_lost<op>(q, a.q, b.q, n);
-  for (int i = 0; i < n; i += kStep) {
-    store(a.q + i, apply<op>(q, load(a.q + i), load(b.q + i)));
-  }
+  apply_all<op>(world.p(), a.p, b.p, n);
+  apply_q<op>(world.q(), a.may_be_lost, a.q, b.q, n);
+  if (!world.is_wide()) return;
+  apply_all<op>(world.p2(), a.p2, b.p2, n);
+  apply_q<op>(world.q2(), a.may_be_lost, a.q2, b.q2, n);
 }
 
 // 1/a modulo the prime of f, by Fermat, in lanes that are not 0.
@@ -107,12 +116,31 @@ void invert(const Modulus& f, const uint32_t* a, uint32_t* out, int n) {
   }
 }
 
+// The same of q residues, some of which may be lost and stay so.
+void invert_q(const Modulus& f, const uint32_t* a, bool may_be_lost, uint32_t* out, int n) {
+  if (!may_be_lost) return invert(f, a, out, n);
+  for (int i = 0; i < n; ++i) out[i] = a[i] >> 31 != 0 ? kLost : f.inverse(a[i]);
+}
+
+// The sum of n residues, lost if one of them is.
+uint32_t sum_residues(const Modulus& f, const uint32_t* a, int n) {
+  uint64_t sum = 0;
+  uint32_t any = 0;
+  for (int i = 0; i < n; ++i) {
+    sum += a[i];
+    any |= a[i];
+  }
+  return (any & kLost) != 0 ? kLost : static_cast<uint32_t>(sum % f.m);
+}
+
 }  // namespace
 
 void FloatLanes::spread(int n) {
   if (!is_uniform) return;
   std::fill(p + 1, p + n, p[0]);
   std::fill(q + 1, q + n, q[0]);
+  std::fill(p2 + 1, p2 + n, p2[0]);
+  std::fill(q2 + 1, q2 + n, q2[0]);
   is_uniform = false;
 }
 
@@ -148,15 +176,17 @@ void div_lanes(FpWorld& world, FloatLanes& a, FloatLanes& b, const Mask* mask, i
     a.set_uniform(world.div(a.at(0), b.at(0)));
     return;
   }
+  const bool is_wide = world.is_wide();
+  const auto divides = [&](int i) {
+    return b.p[i] != 0 && b.q[i] != 0 && (!is_wide || (b.p2[i] != 0 && b.q2[i] != 0));
+  };
   bool plain = !a.may_be_special && !b.may_be_special && !b.is_uniform;
   for (int i = 0; plain && i < n; ++i) {
-    plain = b.p[i] != 0 && b.q[i] != 0 && (mask == nullptr || mask->on[i] != 0);
+    plain = divides(i) && (mask == nullptr || mask->on[i] != 0);
   }
   if (!plain) {
-    const bool one_divisor =
-        b.is_uniform && !b.may_be_special && b.p[0] != 0 && b.q[0] != 0 && !b.may_be_lost;
-    if (one_divisor) {
-      b.set_uniform({world.p().inverse(b.p[0]), world.q().inverse(b.q[0])});
+    if (b.is_uniform && !b.may_be_special && divides(0) && !b.may_be_lost) {
+      b.set_uniform(world.div(world.of_int(1), b.at(0)));
       return binary<FieldOp::kMul>(world, a, b, n);
     }
     a.spread(n);
@@ -168,12 +198,10 @@ void div_lanes(FpWorld& world, FloatLanes& a, FloatLanes& b, const Mask* mask, i
   }
   FloatLanes inverse;
   invert(world.p(), b.p, inverse.p, n);
-  if (b.may_be_lost) {
-    // Lost lanes give junk, which is lost again below.
-    for (int i = 0; i < n; ++i)
-      inverse.q[i] = b.q[i] >> 31 != 0 ? kLost : world.q().inverse(b.q[i]);
-  } else {
-    invert(world.q(), b.q, inverse.q, n);
+  invert_q(world.q(), b.q, b.may_be_lost, inverse.q, n);
+  if (is_wide) {
+    invert(world.p2(), b.p2, inverse.p2, n);
+    invert_q(world.q2(), b.q2, b.may_be_lost, inverse.q2, n);
   }
   inverse.may_be_lost = b.may_be_lost;
   binary<FieldOp::kMul>(world, a, inverse, n);
@@ -187,17 +215,10 @@ FpValue sum_lanes(FpWorld& world, const FloatLanes& a, const Mask* mask, int n) 
     }
     return sum;
   }
-  uint64_t p = 0;
-  uint64_t q = 0;
-  uint32_t lost = 0;
-  for (int i = 0; i < n; ++i) {
-    p += a.p[i];
-    q += a.q[i];
-    lost |= a.q[i];
-  }
-  FpValue out;
-  out.p = static_cast<uint32_t>(p % world.p().m);
-  out.q = (lost & kLost) != 0 ? kLost : static_cast<uint32_t>(q % world.q().m);
+  FpValue out = {sum_residues(world.p(), a.p, n), sum_residues(world.q(), a.q, n)};
+  if (!world.is_wide()) return out;
+  out.p2 = sum_residues(world.p2(), a.p2, n);
+  out.q2 = sum_residues(world.q2(), a.q2, n);
   return out;
 }
 

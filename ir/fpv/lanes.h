@@ -2,6 +2,7 @@
 #ifndef PRUNERC_IR_FPV_LANES_H_
 #define PRUNERC_IR_FPV_LANES_H_
 
+#include "ir/fpv/cone.h"
 #include "ir/fpv/world.h"
 
 #include <cstdint>
@@ -19,16 +20,21 @@ struct Mask {
 struct FloatLanes {
   alignas(64) uint32_t p[kLanes] = {};
   alignas(64) uint32_t q[kLanes] = {};
+  alignas(64) uint32_t p2[kLanes] = {};
+  alignas(64) uint32_t q2[kLanes] = {};
   bool is_uniform = false;
   bool may_be_lost = false;
   bool may_be_special = false;
+  FpCone cone;  // of all lanes; operations on lanes leave it as it is
   FpValue at(int lane) const {
     const int i = is_uniform ? 0 : lane;
-    return {p[i], q[i]};
+    return {p[i], q[i], p2[i], q2[i]};
   }
   void set(int lane, FpValue v) {
     p[lane] = v.p;
     q[lane] = v.q;
+    p2[lane] = v.p2;
+    q2[lane] = v.q2;
   }
   /// One value in all lanes.
   void set_uniform(FpValue v) {

@@ -13,11 +13,9 @@ constexpr int32_t kSpareDepth = 64;
 
 }  // namespace
 
-FpMachine::FpMachine(const FpCode& code, FpWorld& world, const std::vector<double>& degrees,
-                     int64_t max_steps)
+FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
     : code_(code),
       world_(world),
-      degrees_(degrees),
       max_steps_(max_steps),
       vars_(code.slots.size(), 0),
       versions_(code.slots.size(), 0),
@@ -47,6 +45,9 @@ void FpMachine::set_inputs() {
     if (is_float(buffer.dtype)) {
       m.p.reset(count);
       m.q.reset(count);
+      if (world_.is_wide()) m.p2.reset(count);
+      if (world_.is_wide()) m.q2.reset(count);
+      if (!is_input) m.cone.reset(count);
     } else {
       m.v.reset(count);
     }
@@ -73,9 +74,7 @@ void FpMachine::set_input(FpMemory& m, int input, DType dtype, int64_t position)
   const auto at = static_cast<std::size_t>(position);
   const auto which = static_cast<uint64_t>(input);
   if (is_float(dtype)) {
-    const FpValue value = world_.input(which, position);
-    m.p[at] = value.p;
-    m.q[at] = value.q;
+    m.set(at, world_.input(which, position));
   } else {
     m.v[at] = world_.int_input(dtype, which, position, code_.largest_param_extent);
   }

@@ -3,11 +3,11 @@
 #define PRUNERC_IR_FPV_MACHINE_H_
 
 #include "ir/fpv/code.h"
+#include "ir/fpv/cone.h"
 #include "ir/fpv/lanes.h"
 #include "ir/fpv/world.h"
 #include "ir/fpv/zero_array.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -20,22 +20,33 @@ namespace prunerc::ir {
 /// buffer's. Shadows, per concurrency, hold who last wrote and read it, and in scope local which
 /// threads of which kernel have the value.
 struct FpMemory {
-  ZeroArray<uint32_t> p, q;  // floats
-  ZeroArray<int64_t> v;      // integers and bool
+  ZeroArray<uint32_t> p, q, p2, q2;  // floats; the second pair of wide worlds alone
+  ZeroArray<uint32_t> cone;          // of floats that are no inputs: see FpCones
+  ZeroArray<int64_t> v;              // integers and bool
   ZeroArray<uint32_t> written;
   int input = -1;  // number of an input whose elements are made when they are read
   uint32_t stamp = 1;
   std::array<ZeroArray<uint64_t>, kNumConcurrencies> writer, reader, owner;
   std::array<uint64_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
+
+  FpValue value(std::size_t at) const {
+    if (p2.empty()) return {p[at], q[at]};
+    return {p[at], q[at], p2[at], q2[at]};
+  }
+  void set(std::size_t at, FpValue x) {
+    p[at] = x.p;
+    q[at] = x.q;
+    if (p2.empty()) return;
+    p2[at] = x.p2;
+    q2[at] = x.q2;
+  }
 };
 
 enum class FpFailure : uint8_t { kNone, kInvalid, kUnsupported };
 
 class FpMachine {
  public:
-  /// `degrees` of each expression (bound.h), which must outlive this.
-  FpMachine(const FpCode& code, FpWorld& world, const std::vector<double>& degrees,
-            int64_t max_steps);
+  FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps);
 
   /// Runs from fresh inputs. False: see failure() and why().
   bool run();
@@ -43,6 +54,10 @@ class FpMachine {
   const std::string& why() const { return why_; }
   const FpMemory& memory(int32_t buffer) const { return memory_[static_cast<std::size_t>(buffer)]; }
   int64_t steps() const { return steps_; }
+  /// Of any float that is an output and matters. Integers that are made of floats are not followed.
+  FpCone outputs() const;
+  /// All arguments that were hashed, each once.
+  const FpPoints& points() const { return points_; }
   /// "C[1, 2]".
   std::string element_name(int32_t buffer, int64_t position) const;
 
@@ -76,11 +91,6 @@ class FpMachine {
   void exec_init(const FpStmt& s);
   void exec_under(int32_t s, const IntLanes& condition, bool wanted);
   void exec_if(const FpStmt& s);
-  /// Of what an operation on these hashes.
-  void set_argument_degree(int32_t x, int32_t y = -1) {
-    const auto of = [&](int32_t e) { return e < 0 ? 0 : degrees_[static_cast<std::size_t>(e)]; };
-    world_.set_argument_degree(std::max(of(x), of(y)));
-  }
   void set_var(int32_t slot, int64_t value) {
     vars_[static_cast<std::size_t>(slot)] = value;
     ++version_;
@@ -91,6 +101,7 @@ class FpMachine {
   // machine_memory.cc
   void exec_store(const FpStmt& s);
   void reduce(const FpStmt& s);
+  void reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::size_t at);
   void load_floats(int32_t access, int d);
   void load_ints(int32_t access, int d);
   bool locate(const FpAccess& a, int d, Place* out);
@@ -102,6 +113,13 @@ class FpMachine {
   bool races(const FpAccess& a, std::size_t level, int64_t position, uint64_t me, bool writes);
   bool meets(std::size_t level, uint64_t a, uint64_t b) const;
   void forget(int32_t buffer);
+  // machine_cone.cc
+  FpCone loaded_cone(const FpMemory& m, const Place& place) const;
+  void store_cone(FpMemory& m, const Place& place, const FpCone& cone);
+  FpCone extreme_cone(const FpCone& a, bool a_may_be_lost, double n, const FloatLanes& b,
+                      int count);
+  FpCone call_cone(const FpExpr& n, const FloatLanes& a, const FloatLanes& b, int count);
+  int num_on() const;
   // machine_owner.cc
   bool check_owners(const FpAccess& a, const Place& place);
   void note_owners(const FpAccess& a, const Place& place);
@@ -116,6 +134,7 @@ class FpMachine {
   void eval_comparison(const FpExpr& n, int d);
   void eval_logic(const FpExpr& n, int d);
   void eval_unary(const FpExpr& n, int d);
+  void eval_field(const FpExpr& n, int d);
   void eval_scalar_calls(const FpExpr& n, int d);
   template <typename Lanes, typename Eval>
   void eval_select(const FpExpr& n, int d, std::vector<Lanes>& lanes, Eval eval);
@@ -135,7 +154,6 @@ class FpMachine {
 
   const FpCode& code_;
   FpWorld& world_;
-  const std::vector<double>& degrees_;
   int64_t max_steps_;
   std::vector<FpValue> constants_;
   std::vector<int64_t> vars_;       // by slot
@@ -144,6 +162,8 @@ class FpMachine {
   std::vector<FloatLanes> f_;  // registers, by depth
   std::vector<IntLanes> i_;
   std::vector<FpMemory> memory_;
+  FpCones cones_;
+  FpPoints points_;
   std::array<Level, kNumConcurrencies> levels_;
   std::array<uint64_t, kNumConcurrencies> next_name_ = {1, 1};
   std::array<std::array<uint64_t, kNumAxes + 1>, kNumConcurrencies> strides_ = {};  // last: of all

@@ -200,6 +200,7 @@ void FpMachine::eval_select(const FpExpr& n, int d, std::vector<Lanes>& lanes, E
   if constexpr (std::is_same_v<Lanes, FloatLanes>) {
     for (int l = 0; l < n_; ++l)
       out.set(l, yes.on[l] != 0 ? x.at(l) : no.on[l] != 0 ? y.at(l) : FpValue{});
+    out.cone = join(x.cone, y.cone);
     out.find_flags(n_);
   } else {
     for (int l = 0; l < n_; ++l) out.v[l] = yes.on[l] != 0 ? x.at(l) : y.at(l);
@@ -217,8 +218,9 @@ void FpMachine::eval_unary(const FpExpr& n, int d) {
   const FloatLanes& f = f_[static_cast<std::size_t>(d)];
   IntLanes& out = i_[static_cast<std::size_t>(d)];
   if (from_float) out.is_uniform = f.is_uniform;
-  if (n.op == FpOp::kToInt) set_argument_degree(n.a);
   const int lanes = out.is_uniform ? 1 : n_;
+  if (n.op == FpOp::kToInt)
+    points_ = points_ + (out.is_uniform ? 1 : num_on()) * point(f.cone, f.may_be_lost);
   for (int l = 0; l < lanes; ++l) {
     const int64_t x = out.v[l];
     switch (n.op) {
@@ -285,6 +287,25 @@ void FpMachine::eval_int(int32_t e, int d) {
   PRUNERC_UNREACHABLE("a float where an integer is wanted");
 }
 
+void FpMachine::eval_field(const FpExpr& n, int d) {
+  eval_float(n.a, d);
+  eval_float(n.b, d + 1);
+  if (failed()) return;
+  FloatLanes& a = f_[static_cast<std::size_t>(d)];
+  FloatLanes& b = f_[static_cast<std::size_t>(d) + 1];
+  if (n.op == FpOp::kMulF) {
+    a.cone = product(a.cone, b.cone);
+    return mul_lanes(world_, a, b, n_);
+  }
+  if (n.op == FpOp::kDivF) {
+    a.cone = quotient(a.cone, b.cone);
+    return div_lanes(world_, a, b, mask_, n_);
+  }
+  a.cone = sum(a.cone, b.cone);
+  if (n.op == FpOp::kAddF) return add_lanes(world_, a, b, n_);
+  return sub_lanes(world_, a, b, n_);
+}
+
 // Operations that go lane by lane.
 void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
   const bool is_binary =
@@ -303,13 +324,13 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
   const bool is_uniform = a.is_uniform && (!is_binary || b.is_uniform);
   a.spread(is_uniform || n.op == FpOp::kOfInt ? 1 : n_);
   const int lanes = is_uniform ? 1 : n_;
-  set_argument_degree(n.a, n.b);
+  const FpCone cone = call_cone(n, a, b, is_uniform ? 1 : num_on());
   for (int l = 0; l < lanes; ++l) {
     if (!is_uniform && !is_on(l)) {
       a.set(l, {});
       continue;
     }
-    const FpValue x = {a.p[l], a.q[l]};
+    const FpValue x = a.at(l);
     const FpValue y = is_binary ? b.at(l) : FpValue{};
     switch (n.op) {
       case FpOp::kOfInt: a.set(l, world_.of_int(i_[at].v[l])); break;
@@ -321,6 +342,7 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
     }
   }
   a.is_uniform = is_uniform;
+  a.cone = cone;
   a.find_flags(lanes);
 }
 
@@ -332,18 +354,13 @@ void FpMachine::eval_float(int32_t e, int d) {
     return;
   }
   switch (n.op) {
-    case FpOp::kConstF: return f_[at].set_uniform(constants_[static_cast<std::size_t>(n.value)]);
+    case FpOp::kConstF:
+      f_[at].cone = cone_of(code_.constants[static_cast<std::size_t>(n.value)].value);
+      return f_[at].set_uniform(constants_[static_cast<std::size_t>(n.value)]);
     case FpOp::kAddF:
     case FpOp::kSubF:
     case FpOp::kMulF:
-    case FpOp::kDivF:
-      eval_float(n.a, d);
-      eval_float(n.b, d + 1);
-      if (failed()) return;
-      if (n.op == FpOp::kAddF) return add_lanes(world_, f_[at], f_[at + 1], n_);
-      if (n.op == FpOp::kSubF) return sub_lanes(world_, f_[at], f_[at + 1], n_);
-      if (n.op == FpOp::kMulF) return mul_lanes(world_, f_[at], f_[at + 1], n_);
-      return div_lanes(world_, f_[at], f_[at + 1], mask_, n_);
+    case FpOp::kDivF: return eval_field(n, d);
     case FpOp::kSelectF:
       return eval_select(n, d, f_, [this](int32_t x, int at_depth) { eval_float(x, at_depth); });
     case FpOp::kMinF:

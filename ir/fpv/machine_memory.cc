@@ -176,18 +176,24 @@ void FpMachine::load_floats(int32_t access, int d) {
     return out.set_uniform({});
   }
   const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  out.cone = loaded_cone(m, place);
   if (place.is_affine && (place.stride == 0 || n_ == 1)) {
     const auto at = static_cast<std::size_t>(place.position(first_on()));
-    return out.set_uniform({m.p[at], m.q[at]});
+    return out.set_uniform(m.value(at));
   }
   out.is_uniform = false;
   if (place.is_affine && place.stride == 1 && (mask_ == nullptr || place.in_bounds)) {
-    std::memcpy(out.p, m.p.data() + place.base, sizeof(uint32_t) * static_cast<std::size_t>(n_));
-    std::memcpy(out.q, m.q.data() + place.base, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+    const std::size_t size = sizeof(uint32_t) * static_cast<std::size_t>(n_);
+    std::memcpy(out.p, m.p.data() + place.base, size);
+    std::memcpy(out.q, m.q.data() + place.base, size);
+    if (world_.is_wide()) {
+      std::memcpy(out.p2, m.p2.data() + place.base, size);
+      std::memcpy(out.q2, m.q2.data() + place.base, size);
+    }
   } else {
     for (int l = 0; l < n_; ++l) {
       const auto at = static_cast<std::size_t>(is_on(l) ? place.position(l) : 0);
-      out.set(l, {m.p[at], m.q[at]});
+      out.set(l, m.value(at));
     }
   }
   for (int l = 0; mask_ != nullptr && l < n_; ++l) {
@@ -212,6 +218,33 @@ void FpMachine::load_ints(int32_t access, int d) {
   }
 }
 
+void FpMachine::reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::size_t at) {
+  const FloatLanes& rest = f_[0];
+  const auto n = static_cast<double>(num_on());
+  FpValue value = m.value(at);
+  FpCone cone = cones_.at(m.cone[at]);
+  if (s.reduce_op == FpOp::kAddF) {
+    value = world_.add(value, sum_lanes(world_, rest, mask_, n_));
+    cone = sum(cone, sum_of(n, rest.cone));
+  } else {
+    FpValue values[kLanes];
+    std::size_t count = 0;
+    for (int l = 0; l < n_; ++l) {
+      if (is_on(l)) values[count++] = rest.at(l);
+    }
+    if (s.reduce_op == FpOp::kMulF) {
+      for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
+      cone = product(cone, product_of(n, rest.cone));
+    } else {
+      cone = extreme_cone(cone, value.is_lost(), n, rest, 1);
+      const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
+      value = world_.extreme(which, dtype, value, std::span(values, count));
+    }
+  }
+  m.set(at, value);
+  m.cone[at] = cones_.id_of(cone);
+}
+
 // element = element op rest, in all lanes the same element.
 void FpMachine::reduce(const FpStmt& s) {
   const FpAccess& a = code_.accesses[static_cast<std::size_t>(s.slot)];
@@ -227,25 +260,7 @@ void FpMachine::reduce(const FpStmt& s) {
   FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
   const auto at = static_cast<std::size_t>(place.base);
   if (s.is_float) {
-    FpValue value = {m.p[at], m.q[at]};
-    if (s.reduce_op == FpOp::kAddF) {
-      value = world_.add(value, sum_lanes(world_, f_[0], mask_, n_));
-    } else {
-      FpValue values[kLanes];
-      std::size_t count = 0;
-      for (int l = 0; l < n_; ++l) {
-        if (is_on(l)) values[count++] = f_[0].at(l);
-      }
-      if (s.reduce_op == FpOp::kMulF) {
-        for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
-      } else {
-        const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
-        set_argument_degree(s.rest, s.expr);
-        value = world_.extreme(which, dtype, value, std::span(values, count));
-      }
-    }
-    m.p[at] = value.p;
-    m.q[at] = value.q;
+    reduce_floats(s, dtype, m, at);
   } else {
     int64_t value = m.v[at];
     for (int l = 0; l < n_; ++l) {
@@ -281,18 +296,21 @@ void FpMachine::exec_store(const FpStmt& s) {
     return;
   }
   FloatLanes& value = f_[0];
+  store_cone(m, place, value.cone);
   if (is_dense && n_ > 1) {
     value.spread(n_);
-    std::memcpy(m.p.data() + place.base, value.p, sizeof(uint32_t) * static_cast<std::size_t>(n_));
-    std::memcpy(m.q.data() + place.base, value.q, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+    const std::size_t size = sizeof(uint32_t) * static_cast<std::size_t>(n_);
+    std::memcpy(m.p.data() + place.base, value.p, size);
+    std::memcpy(m.q.data() + place.base, value.q, size);
+    if (!world_.is_wide()) return;
+    std::memcpy(m.p2.data() + place.base, value.p2, size);
+    std::memcpy(m.q2.data() + place.base, value.q2, size);
     return;
   }
   // In the order of the lanes: the last one stays.
   for (int l = 0; l < n_; ++l) {
     if (!is_on(l)) continue;
-    const auto at = static_cast<std::size_t>(place.position(l));
-    m.p[at] = value.at(l).p;
-    m.q[at] = value.at(l).q;
+    m.set(static_cast<std::size_t>(place.position(l)), value.at(l));
   }
 }
 

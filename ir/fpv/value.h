@@ -1,10 +1,11 @@
-// FpValue: what a float is while a program is checked: a residue modulo p, one modulo q, or a
+// FpValue: what a float is while a program is checked: a residue modulo p, one modulo q, in wide worlds two more, or a
 // special value.
 #ifndef PRUNERC_IR_FPV_VALUE_H_
 #define PRUNERC_IR_FPV_VALUE_H_
 
 #include "ir/support/hash.h"
 
+#include <array>
 #include <cstdint>
 
 namespace prunerc::ir {
@@ -14,10 +15,16 @@ namespace prunerc::ir {
 struct FpValue {
   uint32_t p = 0;
   uint32_t q = 0;
+  uint32_t p2 = 0, q2 = 0;  // the same modulo the second pair of primes of a wide world, else 0
   bool operator==(const FpValue&) const = default;
   bool is_lost() const { return (q >> 31) != 0; }
   bool is_special() const { return (p >> 31) != 0; }
   uint64_t word() const { return uint64_t{p} << 32 | q; }
+  /// With `h`.
+  uint64_t hash(uint64_t h) const {
+    h = hash_combine(h, word());
+    return (p2 | q2) == 0 ? h : hash_combine(h, uint64_t{p2} << 32 | q2);
+  }
 };
 
 inline constexpr uint32_t kLost = uint32_t{1} << 31;
@@ -27,6 +34,19 @@ inline constexpr FpValue kMinusInfinity = {kLost | 2, 0};
 /// A number in [0, m) from a hash; the bias is below m / 2^32.
 constexpr uint32_t hash_below(uint32_t hash, uint32_t m) {
   return static_cast<uint32_t>(uint64_t{hash} * m >> 32);
+}
+
+/// p, q and the second pair; 0: none.
+using FpPrimes = std::array<uint32_t, 4>;
+/// Residues from hashes.
+constexpr FpValue residues(uint64_t h, uint64_t more, const FpPrimes& primes) {
+  FpValue out = {hash_below(static_cast<uint32_t>(h >> 32), primes[0]),
+                 hash_below(static_cast<uint32_t>(more >> 32), primes[1])};
+  if (primes[2] == 0) return out;
+  const uint64_t third = mix64(more + 0x9E3779B97F4A7C15ULL);
+  out.p2 = hash_below(static_cast<uint32_t>(third >> 32), primes[2]);
+  out.q2 = hash_below(static_cast<uint32_t>(mix64(third + h) >> 32), primes[3]);
+  return out;
 }
 
 }  // namespace prunerc::ir

@@ -26,39 +26,38 @@ FpValue ValueSets::join(FpValue x, std::span<const FpValue> ys) {
 FpValue ValueSets::value_of(int32_t set) {
   const uint64_t h = hash_combine(at(set).sum ^ key_, at(set).sum2);
   const uint64_t more = mix64(h + key_);
-  const FpValue out = {hash_below(static_cast<uint32_t>(h >> 32), p_),
-                       hash_below(static_cast<uint32_t>(more >> 32), q_)};
-  remember(out.word(), set);
+  const FpValue out = residues(h, more, primes_);
+  remember(out, set);
   return out;
 }
 
-ValueSets::Entry& ValueSets::entry_of(uint64_t word) {
-  std::size_t i = mix64(word) & (made_.size() - 1);
-  while (made_[i].set >= 0 && made_[i].word != word) i = (i + 1) & (made_.size() - 1);
+ValueSets::Entry& ValueSets::entry_of(FpValue value) {
+  std::size_t i = mix64(value.word()) & (made_.size() - 1);
+  while (made_[i].set >= 0 && made_[i].value != value) i = (i + 1) & (made_.size() - 1);
   return made_[i];
 }
 
-void ValueSets::remember(uint64_t word, int32_t set) {
+void ValueSets::remember(FpValue value, int32_t set) {
   if (2 * (num_made_ + 1) > made_.size()) {
     std::vector<Entry> old(std::max<std::size_t>(64, 2 * made_.size()));
     old.swap(made_);
     for (const Entry& entry : old) {
-      if (entry.set >= 0) entry_of(entry.word) = entry;
+      if (entry.set >= 0) entry_of(entry.value) = entry;
     }
   }
-  Entry& entry = entry_of(word);
+  Entry& entry = entry_of(value);
   if (entry.set >= 0) return;
-  entry = {word, set};
+  entry = {value, set};
   ++num_made_;
 }
 
 int32_t ValueSets::set_of(FpValue x) {
   if (!made_.empty()) {
-    const Entry& entry = entry_of(x.word());
+    const Entry& entry = entry_of(x);
     if (entry.set >= 0) return entry.set;
   }
   Node leaf;
-  leaf.prefix = hash_combine(key_, x.word());
+  leaf.prefix = x.hash(key_);
   leaf.sum = mix64(leaf.prefix ^ key_);
   leaf.sum2 = mix64(leaf.prefix + 0x9E3779B97F4A7C15ULL);
   return put(leaf);

@@ -17,7 +17,7 @@ namespace prunerc::ir {
 /// Source: Okasaki and Gill, Fast Mergeable Integer Maps, 1998.
 class ValueSets {
  public:
-  ValueSets(uint64_t key, uint32_t p, uint32_t q) : key_(mix64(key)), p_(p), q_(q) {}
+  ValueSets(uint64_t key, const FpPrimes& primes) : key_(mix64(key)), primes_(primes) {}
 
   FpValue join(FpValue x, FpValue y);
   /// x joined with each of `ys`; what lies between is not remembered.
@@ -35,7 +35,7 @@ class ValueSets {
     bool operator==(const Node&) const = default;
   };
   struct Entry {
-    uint64_t word = 0;
+    FpValue value;
     int32_t set = -1;  // -1: free
   };
   int32_t set_of(FpValue x);
@@ -43,8 +43,8 @@ class ValueSets {
   bool same(int32_t a, int32_t b) const {
     return at(a).sum == at(b).sum && at(a).sum2 == at(b).sum2;
   }
-  Entry& entry_of(uint64_t word);
-  void remember(uint64_t word, int32_t set);
+  Entry& entry_of(FpValue value);
+  void remember(FpValue value, int32_t set);
   int32_t merge(int32_t a, int32_t b);
   int32_t put(const Node& node) {
     nodes_.push_back(node);
@@ -55,9 +55,9 @@ class ValueSets {
   const Node& at(int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
 
   uint64_t key_;
-  uint32_t p_, q_;
+  FpPrimes primes_;
   std::vector<Node> nodes_;
-  std::vector<Entry> made_;  // word of a joined value -> its set; open addressing
+  std::vector<Entry> made_;  // joined value -> its set; open addressing
   std::size_t num_made_ = 0;
 };
 

@@ -24,39 +24,72 @@ enum : uint64_t {
 // Exact up to here; what is beyond is an opaque constant.
 constexpr int kMaxExponent = 200;
 
-uint32_t prime_for(uint64_t seed, const PrimeRange& range) {
-  Rng rng(seed, kPrimes);
+uint32_t prime_for(uint64_t seed, const PrimeRange& range, uint64_t pair) {
+  Rng rng(seed, kPrimes, pair);
   return random_safe_prime(rng, range);
 }
 
 }  // namespace
 
-FpWorld::FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order, InputModel inputs)
+FpWorld::FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order, InputModel inputs,
+                 WorldWidth width)
     : seed_(seed),
       key_(Rng(seed, kKeys).next()),
-      p_(prime_for(seed, range)),
+      p_(prime_for(seed, range, 0)),
       q_((p_.m - 1) / 2),
+      p2_(width == WorldWidth::kTwo ? prime_for(seed, range, 1) : p_.m),
+      q2_((p2_.m - 1) / 2),
+      primes_(width == WorldWidth::kTwo ? FpPrimes{p_.m, q_.m, p2_.m, q2_.m}
+                                        : FpPrimes{p_.m, q_.m, 0, 0}),
       order_(order),
       inputs_(inputs),
       small_limit_(p_.m > (1 << 20) ? 256 : 1),
-      max_sets_(key_ + 1, p_.m, q_.m),
-      min_sets_(key_ + 2, p_.m, q_.m) {
-  // Squares other than 1 generate the subgroup of order q, which is prime.
+      max_sets_(key_ + 1, primes_),
+      min_sets_(key_ + 2, primes_) {
   Rng rng(seed, kKeys, 1);
-  uint32_t omega = p_.one;
-  while (omega == p_.one) {
-    const auto root = static_cast<uint32_t>(1 + rng.below(p_.m - 1));
-    omega = p_.mul(root, root);
-  }
-  for (std::array<uint32_t, 1 << kWindow>& row : powers_) {
-    row[0] = p_.one;
-    for (std::size_t i = 1; i < row.size(); ++i) row[i] = p_.mul(row[i - 1], omega);
-    omega = p_.mul(row.back(), omega);
-  }
+  set_powers(rng, p_, &powers_);
   for (FpValue& low : lowest_) {
     low.p = static_cast<uint32_t>(rng.below(p_.m));
     low.q = static_cast<uint32_t>(rng.below(q_.m));
   }
+  if (!is_wide()) return;
+  Rng second(seed, kKeys, 2);
+  set_powers(second, p2_, &powers2_);
+  for (FpValue& low : lowest_) {
+    low.p2 = static_cast<uint32_t>(second.below(p2_.m));
+    low.q2 = static_cast<uint32_t>(second.below(q2_.m));
+  }
+}
+
+// Of a random omega: squares other than 1 generate the subgroup of order q, which is prime.
+void FpWorld::set_powers(Rng& rng, const Modulus& p, Powers* powers) {
+  uint32_t omega = p.one;
+  while (omega == p.one) {
+    const auto root = static_cast<uint32_t>(1 + rng.below(p.m - 1));
+    omega = p.mul(root, root);
+  }
+  for (std::array<uint32_t, 1 << kWindow>& row : *powers) {
+    row[0] = p.one;
+    for (std::size_t i = 1; i < row.size(); ++i) row[i] = p.mul(row[i - 1], omega);
+    omega = p.mul(row.back(), omega);
+  }
+}
+
+uint32_t FpWorld::power(const Powers& powers, const Modulus& p, uint32_t exponent) {
+  constexpr uint32_t kMask = (1 << kWindow) - 1;
+  const uint32_t low = p.mul(powers[0][exponent & kMask], powers[1][exponent >> kWindow & kMask]);
+  return p.mul(low, powers[2][exponent >> (2 * kWindow)]);
+}
+
+// op(modulus, residue, residue) of all residues that there are.
+template <typename Op>
+FpValue FpWorld::each(FpValue a, FpValue b, const Op& op) const {
+  const bool is_lost = a.is_lost() || b.is_lost();
+  FpValue out = {op(p_, a.p, b.p), is_lost ? kLost : op(q_, a.q, b.q)};
+  if (!is_wide()) return out;
+  out.p2 = op(p2_, a.p2, b.p2);
+  out.q2 = is_lost ? kLost : op(q2_, a.q2, b.q2);
+  return out;
 }
 
 FpValue FpWorld::add(FpValue a, FpValue b) {
@@ -64,34 +97,38 @@ FpValue FpWorld::add(FpValue a, FpValue b) {
     if (a.is_special() && b.is_special() && a != b) return undefined_value();
     return a.is_special() ? a : b;
   }
-  const bool lost = a.is_lost() || b.is_lost();
-  return {p_.add(a.p, b.p), lost ? kLost : q_.add(a.q, b.q)};
+  return each(a, b, [](const Modulus& m, uint32_t x, uint32_t y) { return m.add(x, y); });
 }
 
 FpValue FpWorld::negate(FpValue a) const {
   if (a == kPlusInfinity) return kMinusInfinity;
   if (a == kMinusInfinity) return kPlusInfinity;
-  return {p_.sub(0, a.p), a.is_lost() ? kLost : q_.sub(0, a.q)};
+  return each({}, a, [](const Modulus& m, uint32_t x, uint32_t y) { return m.sub(x, y); });
 }
 
 FpValue FpWorld::mul(FpValue a, FpValue b) {
   if (a.is_special() || b.is_special()) return undefined_value();
-  const bool lost = a.is_lost() || b.is_lost();
-  return {p_.mul(a.p, b.p), lost ? kLost : q_.mul(a.q, b.q)};
+  return each(a, b, [](const Modulus& m, uint32_t x, uint32_t y) { return m.mul(x, y); });
 }
 
 FpValue FpWorld::div(FpValue a, FpValue b) {
   if (b.is_special() && !a.is_special()) return {};
   if (a.is_special()) return undefined_value();
-  if (b.p == 0 || b.q == 0) {
+  if (b.p == 0 || b.q == 0 || (is_wide() && (b.p2 == 0 || b.q2 == 0))) {
     divided_by_zero_ = true;
     return {};
   }
-  const bool lost = a.is_lost() || b.is_lost();
-  return {p_.mul(a.p, p_.inverse(b.p)), lost ? kLost : q_.mul(a.q, q_.inverse(b.q))};
+  return each(a, b,
+              [](const Modulus& m, uint32_t x, uint32_t y) { return m.mul(x, m.inverse(y)); });
 }
 
-FpValue FpWorld::of_int(int64_t value) const { return {p_.of(value), q_.of(value)}; }
+FpValue FpWorld::of_int(int64_t value) const {
+  FpValue out = {p_.of(value), q_.of(value)};
+  if (!is_wide()) return out;
+  out.p2 = p2_.of(value);
+  out.q2 = q2_.of(value);
+  return out;
+}
 
 FpValue FpWorld::of_float(double value, DType dtype) {
   if (std::isinf(value)) return value > 0 ? kPlusInfinity : kMinusInfinity;
@@ -110,7 +147,11 @@ FpValue FpWorld::of_float(double value, DType dtype) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     return hash(kConstant, {static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits)}, {});
   }
-  return {p_.of_dyadic(numerator, exponent), q_.of_dyadic(numerator, exponent)};
+  FpValue out = {p_.of_dyadic(numerator, exponent), q_.of_dyadic(numerator, exponent)};
+  if (!is_wide()) return out;
+  out.p2 = p2_.of_dyadic(numerator, exponent);
+  out.q2 = q2_.of_dyadic(numerator, exponent);
+  return out;
 }
 
 FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
@@ -120,9 +161,7 @@ FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
     if (common_ && h % kFew == 0) return *common_;
     h = hash_combine(key_, h % kFew);
   }
-  const uint64_t more = mix64(h ^ key_);
-  return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
-          hash_below(static_cast<uint32_t>(more >> 32), q_.m)};
+  return residues(h, mix64(h ^ key_), primes_);
 }
 
 int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const {
@@ -141,30 +180,26 @@ int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64
   return static_cast<int64_t>(h >> 43) - (int64_t{1} << 20);
 }
 
-FpValue FpWorld::hash(uint64_t function, FpValue x, FpValue y) {
-  count_hashes(1, x.is_lost() || y.is_lost());
-  const uint64_t h =
-      hash_combine(hash_combine(key_ ^ function * 0x9E3779B97F4A7C15ULL, x.word()), y.word());
-  const uint64_t more = mix64(h + key_);
-  return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
-          hash_below(static_cast<uint32_t>(more >> 32), q_.m)};
+FpValue FpWorld::hash(uint64_t function, FpValue x, FpValue y) const {
+  const uint64_t h = y.hash(x.hash(key_ ^ function * 0x9E3779B97F4A7C15ULL));
+  return residues(h, mix64(h + key_), primes_);
 }
 
 FpValue FpWorld::exp(FpValue x) {
   if (x == kMinusInfinity) return {};
   if (x == kPlusInfinity) return kPlusInfinity;
   if (x.is_lost()) {
-    if (x.p == 0) return {p_.one, kLost};
-    return {hash(static_cast<uint64_t>(Intrinsic::kExp), x, {}).p, kLost};
+    const bool is_zero = x.p == 0 && x.p2 == 0;
+    const FpValue one = of_int(1);
+    const FpValue h = is_zero ? one : hash(static_cast<uint64_t>(Intrinsic::kExp), x, {});
+    return lost(h.p, h.p2);
   }
-  const uint32_t e = q_.residue(x.q);
-  constexpr uint32_t kMask = (1 << kWindow) - 1;
-  const uint32_t low = p_.mul(powers_[0][e & kMask], powers_[1][e >> kWindow & kMask]);
-  return {p_.mul(low, powers_[2][e >> (2 * kWindow)]), kLost};
+  return lost(power(powers_, p_, q_.residue(x.q)),
+              is_wide() ? power(powers2_, p2_, q2_.residue(x.q2)) : 0);
 }
 
 FpValue FpWorld::call(Intrinsic intrinsic, FpValue x, FpValue y) {
-  const FpValue one = {p_.one, q_.one};
+  const FpValue one = of_int(1);
   int64_t whole = 0;
   switch (intrinsic) {
     case Intrinsic::kExp: return exp(x);
@@ -203,7 +238,8 @@ bool FpWorld::small_int(FpValue x, int64_t* value) const {
   const int64_t v = r <= limit ? r : r - static_cast<int64_t>(p_.m);
   if (v < -limit) return false;
   *value = v;
-  return x.is_lost() || x.q == q_.of(v);
+  const FpValue whole = of_int(v);
+  return x.p2 == whole.p2 && (x.is_lost() || (x.q == whole.q && x.q2 == whole.q2));
 }
 
 FpValue FpWorld::narrow(DType to, FpValue x) {
@@ -231,7 +267,7 @@ uint64_t FpWorld::rank(FpValue x) const {
     if (x == highest(t)) return 3 * kStep - nearer;
     ++nearer;
   }
-  return 2 * kStep - kStep / 2 + (hash_combine(key_ + kOrder, x.word()) >> 5);
+  return 2 * kStep - kStep / 2 + (x.hash(key_ + kOrder) >> 5);
 }
 
 FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {
@@ -241,7 +277,6 @@ FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {
   const FpValue low = lowest(dtype);
   if (a == low) return b;
   if (b == low) return a;
-  count_hashes(1, a.is_lost() || b.is_lost());
   return max_sets_.join(a, b);
 }
 
@@ -252,7 +287,6 @@ FpValue FpWorld::min(DType dtype, FpValue a, FpValue b) {
   const FpValue high = highest(dtype);
   if (a == high) return b;
   if (b == high) return a;
-  count_hashes(1, a.is_lost() || b.is_lost());
   return min_sets_.join(a, b);
 }
 
@@ -263,15 +297,8 @@ FpValue FpWorld::extreme(Extreme which, DType dtype, FpValue a, std::span<const 
   };
   const FpValue neutral = is_max ? lowest(dtype) : highest(dtype);
   bool plain = order_ == OrderModel::kSets && !a.is_special() && a != neutral;
-  bool lost = a.is_lost();
-  for (const FpValue& v : values) {
-    plain = plain && !v.is_special() && v != neutral;
-    lost = lost || v.is_lost();
-  }
-  if (plain) {
-    count_hashes(static_cast<int64_t>(values.size()), lost);
-    return (is_max ? max_sets_ : min_sets_).join(a, values);
-  }
+  for (const FpValue& v : values) plain = plain && !v.is_special() && v != neutral;
+  if (plain) return (is_max ? max_sets_ : min_sets_).join(a, values);
   for (const FpValue& v : values) a = one(a, v);
   return a;
 }

@@ -32,11 +32,16 @@ enum class Extreme : uint8_t { kMax, kMin };
 class FpWorld {
  public:
   FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order,
-          InputModel inputs = InputModel::kAllDifferent);
+          InputModel inputs = InputModel::kAllDifferent, WorldWidth width = WorldWidth::kOne);
 
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
+  bool is_wide() const { return primes_[2] != 0; }
+  /// The second pair of a wide world.
+  const Modulus& p2() const { return p2_; }
+  const Modulus& q2() const { return q2_; }
   uint64_t seed() const { return seed_; }
+  OrderModel order() const { return order_; }
   /// One of the few values of inputs, in place of a random one.
   void set_common(FpValue value) { common_ = value; }
   /// A quarter of integer inputs is of these.
@@ -61,7 +66,7 @@ class FpWorld {
   FpValue narrow(DType to, FpValue x);
   /// Conversion to an integer type: truncates and saturates.
   int64_t to_int(DType to, FpValue x);
-  static bool is_nonzero(FpValue x) { return x.p != 0 || (x.q & ~kLost) != 0; }
+  static bool is_nonzero(FpValue x) { return (x.p | x.p2) != 0 || ((x.q | x.q2) & ~kLost) != 0; }
 
   FpValue max(DType dtype, FpValue a, FpValue b);
   FpValue min(DType dtype, FpValue a, FpValue b);
@@ -73,13 +78,7 @@ class FpWorld {
   bool divided_by_zero() const { return divided_by_zero_; }
   /// An operation needed the sign of an infinite result.
   bool undefined() const { return undefined_; }
-  /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
-  int64_t num_hashes() const { return num_hashes_; }
-  int64_t num_lost_hashes() const { return num_lost_hashes_; }
-  /// Degrees of what is hashed from now on; those of lost values so far, added up.
-  void set_argument_degree(double degree) { argument_degree_ = degree; }
-  double lost_degrees() const { return lost_degrees_; }
-  /// Whole numbers whose values some of these keep.
+  /// Whole numbers whose values some hashed functions keep.
   double num_small() const { return static_cast<double>(2 * small_limit_ + 1); }
   bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
 
@@ -87,13 +86,14 @@ class FpWorld {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
   static constexpr int kWindow = 10;  // bits of an exponent looked up at once
 
-  void count_hashes(int64_t n, bool lost) {
-    num_hashes_ += n;
-    if (!lost) return;
-    num_lost_hashes_ += n;
-    lost_degrees_ += static_cast<double>(n) * argument_degree_;
-  }
-  FpValue hash(uint64_t function, FpValue x, FpValue y);
+  using Powers = std::array<std::array<uint32_t, 1 << kWindow>, 3>;
+
+  static void set_powers(Rng& rng, const Modulus& p, Powers* powers);
+  static uint32_t power(const Powers& powers, const Modulus& p, uint32_t exponent);
+  template <typename Op>
+  FpValue each(FpValue a, FpValue b, const Op& op) const;
+  FpValue lost(uint32_t p, uint32_t p2) const { return {p, kLost, p2, is_wide() ? kLost : 0}; }
+  FpValue hash(uint64_t function, FpValue x, FpValue y) const;
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
   FpValue highest(DType dtype) const { return negate(lowest(dtype)); }
@@ -106,20 +106,18 @@ class FpWorld {
 
   uint64_t seed_;
   uint64_t key_;
-  Modulus p_, q_;
+  Modulus p_, q_, p2_, q2_;
+  FpPrimes primes_;  // these; 0: there is no second pair
   OrderModel order_;
   InputModel inputs_;
   std::optional<FpValue> common_;
   std::vector<int64_t> common_ints_;
   int64_t small_limit_;
-  std::array<FpValue, 4> lowest_;                             // by float type
-  std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p
+  std::array<FpValue, 4> lowest_;  // by float type
+  Powers powers_, powers2_;        // omega^(i * 2^(10 j)), mod p and mod p2
   ValueSets max_sets_, min_sets_;
   bool divided_by_zero_ = false;
   bool undefined_ = false;
-  int64_t num_hashes_ = 0;
-  int64_t num_lost_hashes_ = 0;
-  double argument_degree_ = 1, lost_degrees_ = 0;
 };
 
 }  // namespace prunerc::ir

@@ -43,11 +43,10 @@ std::vector<ir::BufferId> outputs_of(const ir::Program& program) {
 // How an output is cut; tiles are numbered in row-major order.
 class Tiling {
  public:
-  Tiling(const ir::Buffer& buffer, int64_t most)
-      : shape_(extents_of(buffer)), side_(shape_.size()) {
+  explicit Tiling(const ir::Buffer& buffer) : shape_(extents_of(buffer)), side_(shape_.size()) {
     int64_t elements = 1;
     for (std::size_t d = shape_.size(); d-- > 0;) {
-      side_[d] = std::min({shape_[d], kTileSide, most / elements});
+      side_[d] = std::min({shape_[d], kTileSide, kTileElements / elements});
       elements *= side_[d];
     }
   }
@@ -93,8 +92,9 @@ ir::FpvVerdict check_tile(const ir::Program& spec, const ir::Program& candidate,
   const auto which = static_cast<std::size_t>(output);
   options.window = ir::FpvWindow{output, {}};
   for (const ir::Interval& range : box) options.window->box.emplace_back(range.lo, range.hi);
-  return ir::check_equivalent(schedule::slice(spec, {outputs_of(spec)[which], box}),
-                              schedule::slice(candidate, {outputs_of(candidate)[which], box}),
+  const ir::Program part = schedule::slice(spec, {outputs_of(spec)[which], box});
+  if (&spec == &candidate) return ir::check_equivalent(part, part, options);
+  return ir::check_equivalent(part, schedule::slice(candidate, {outputs_of(candidate)[which], box}),
                               options);
 }
 
@@ -120,15 +120,15 @@ bool take(const ir::FpvVerdict& tile, SampledVerdict* out) {
   return true;
 }
 
-// On tiles of at most so many elements, up to the first that differs; those without a bound do not end it.
-SampledVerdict check_tiles(const ir::Program& spec, const ir::Program& candidate, int64_t most,
+// On tiles, up to the first that differs; those without a bound do not end it.
+SampledVerdict check_tiles(const ir::Program& spec, const ir::Program& candidate,
                            const SampleOptions& options, const ir::FpvOptions& check) {
   SampledVerdict out;
   const std::vector<ir::BufferId> outputs = outputs_of(spec);
   std::optional<ir::FpvVerdict> unbounded;
   out.is_whole = true;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    const Tiling tiling(spec.buffer(outputs[o]), most);
+    const Tiling tiling(spec.buffer(outputs[o]));
     out.num_tiles += tiling.count();
     const auto tile = [&](int64_t index) {
       ir::FpvVerdict found =
@@ -162,23 +162,19 @@ SampledVerdict check_tiles(const ir::Program& spec, const ir::Program& candidate
 
 SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candidate,
                               const SampleOptions& options) {
-  SampledVerdict out;
   ir::FpvOptions check;
   check.log2_error = options.log2_error;
   check.seed = options.seed;
   check.max_steps = options.max_steps;
   const int64_t cost = schedule::cost_of(spec) + schedule::cost_of(candidate);
   // Programs of other signatures are told apart there.
-  if (cost <= options.max_whole_cost || !same_outputs(spec, candidate)) {
-    out.is_whole = true;
-    out.verdict = ir::check_equivalent(spec, candidate, check);
-    if (!out.verdict.alike) return out;
-  } else {
-    out = check_tiles(spec, candidate, kTileElements, options, check);
-    if (!out.verdict.alike) return out;
+  if (cost > options.max_whole_cost && same_outputs(spec, candidate)) {
+    return check_tiles(spec, candidate, options, check);
   }
-  // An element is made of fewer roundings than a tile: the chance that two of them meet has a bound sooner.
-  return check_tiles(spec, candidate, 1, options, check);
+  SampledVerdict out;
+  out.is_whole = true;
+  out.verdict = ir::check_equivalent(spec, candidate, check);
+  return out;
 }
 
 SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,

@@ -19,8 +19,8 @@ struct SampleOptions {
   int64_t max_whole_cost = 5'000'000;  // of both programs; see schedule::cost_of. 0: only tiles
 };
 
-/// What was compared. An output is cut into tiles of at most kTileElements elements, or of one where tiles have no
-/// bound; each sample is one tile with all that it is made of (schedule/twin/slice.h).
+/// What was compared. An output is cut into tiles of at most kTileElements elements; each sample is
+/// one tile with all that it is made of (schedule/twin/slice.h).
 struct SampledVerdict {
   ir::FpvVerdict verdict;         // Equal: of what was compared, with the bound for that
   bool is_whole = false;          // every element was

@@ -47,12 +47,14 @@ struct Rate {
   int runs = 0;
 };
 
-Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
+Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, int runs,
+             WorldWidth width) {
   const Program left = parse_or_die(spec);
   const Program right = parse_or_die(wrong);
   FpvOptions options;
   options.primes = {prime, prime + 1};
   options.log2_error = 0;  // one test
+  options.width = width;
   Rate rate;
   int passed = 0;
   for (int i = 0; i < runs; ++i) {
@@ -69,8 +71,9 @@ Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, 
 }
 
 // The measured rate is below the bound, and is not 0: at such primes the test would show nothing.
-void check_rate(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
-  const Rate rate = measure(spec, wrong, prime, runs);
+void check_rate(const std::string& spec, const std::string& wrong, uint32_t prime, int runs,
+                WorldWidth width = WorldWidth::kOne) {
+  const Rate rate = measure(spec, wrong, prime, runs, width);
   INFO("p = " << prime << ": " << rate.measured << " of " << rate.runs << " runs, bound "
               << rate.bound << "\n"
               << wrong);
@@ -123,6 +126,90 @@ TEST_CASE("false accepts of exponentials stay under the bound, whatever their nu
     check_rate(attention(keys, "k"), attention(keys, wrong), 167, 3000);
     check_rate(attention(keys, "k"), attention(keys, wrong), 2039, 5000);
   }
+}
+
+// Of one test of a program against itself, at a prime where coefficients do not count.
+constexpr double kP = 2039, kQ = 1019;
+double bound_of(const std::string& text) {
+  FpvOptions options;
+  options.primes = {2039, 2040};
+  options.log2_error = 0;
+  const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text), options);
+  INFO(text << "\n" << to_string(verdict));
+  CHECK(verdict.ok());
+  CHECK(verdict.tests == 1);
+  return std::exp2(verdict.log2_error);
+}
+
+// D3 and D13 by hand: a difference of this degree vanishes; two arguments of one element meet, or one is taken for one of
+// 3 whole numbers or for one of all values that were hashed.
+double by_hand(double degree, double hashed, double squares, double all) {
+  return degree / kP + 4 * degree / kQ + (2 * hashed + all + 3) * squares / (kP * kQ);
+}
+
+TEST_CASE("the bound of one rounding, of both programs, is that by hand") {
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { C[0] = f32(f16(A[0])) }") ==
+        Approx(1 / (kP * kQ) + (2 * 2 + 2 + 3) * 8 / (kP * kQ)));
+  // Of one exponential: two of weight 1.
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { C[0] = f32(f16(exp(A[0])*3f32)) }") ==
+        Approx(by_hand(1, 2, 8, 2) + (2 + 6) * 2 / kP));
+  // Of a sum, which may be 0 for as many as its degree: two of weight 9 * 2.
+  CHECK(
+      bound_of("program p(A: f32[2]) -> (C: f32[1]) { C[0] = f32(f16(exp(A[0]) + exp(A[1]))) }") ==
+      Approx(by_hand(1, 2, 8, 2) + (2 + 6) * 36 / kP));
+}
+
+TEST_CASE("roundings count where they are part of an element, whatever is beside it") {
+  const auto rows = [](const std::string& n) {
+    return "program p(A: f32[" + n + ", 2]) -> (C: f32[" + n + "]) { for i in " + n +
+           " { C[i] = f32(f16(exp(A[i, 0])))*f32(f16(exp(A[i, 1]))) } }";
+  };
+  for (const double n : {1, 64}) {
+    CHECK(bound_of(rows(std::to_string(static_cast<int>(n)))) ==
+          Approx(by_hand(2, 4, 16, 4 * n) + (4 + 6) * 4 / kP));
+  }
+}
+
+TEST_CASE("a rounding that an element is made of twice counts once where no others are") {
+  CHECK(bound_of("program p(A: f32[1]) -> (C: f32[1]) { buffer P: f32[1] global P[0] = "
+                 "f32(f16(exp(A[0]))) C[0] = P[0]*P[0] }") ==
+        Approx(by_hand(2, 2, 8, 2) + (2 + 6) * 2 / kP));
+}
+
+TEST_CASE("false accepts of roundings of sums of exponentials stay under the bound") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[4]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  const std::string sum = "f32(f16(exp(A[0]) + exp(A[1])))";
+  check_rate(program(sum), program("f32(f16(exp(A[2]) + exp(A[3])))"), 2039, 20000);
+  check_rate(program(sum), program("f32(f16(exp(A[0])*2f32))"), 2039, 20000);
+}
+
+TEST_CASE("false accepts modulo two pairs of primes stay under the bound of both") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[3]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  check_rate(program("exp(A[0])"), program("exp(A[1])"), 47, 20000, WorldWidth::kTwo);
+  check_rate(program("f32(f16(exp(A[0])))"), program("f32(f16(exp(A[1])))"), 47, 20000,
+             WorldWidth::kTwo);
+  check_rate(program("A[0]*A[1]"), program("A[0]*A[2]"), 23, 40000, WorldWidth::kTwo);
+  check_rate(attention(8, "k"), attention(8, "select(k == 1, 0, k)"), 47, 20000, WorldWidth::kTwo);
+}
+
+TEST_CASE("where integers are made of roundings, those of all elements count") {
+  const auto program = [](const std::string& condition) {
+    return "program p(A: f32[512]) -> (C: f32[512]) { buffer P: f32[512] global for i in 512 { "
+           "P[i] = "
+           "f32(f16(exp(A[i]))) } for j in 512 { C[j] = select(" +
+           condition + ", P[j], P[511 - j]) } }";
+  };
+  FpvOptions options;
+  options.primes = {2039, 2040};
+  const auto check = [&](const std::string& text) {
+    return to_string(check_equivalent(parse_or_die(text), parse_or_die(text), options));
+  };
+  CHECK(check(program("P[j] < P[511 - j]")) == "unsupported: no bound below one half");
+  CHECK(check(program("j < 200")).find("equal (chance of error 2^-2") == 0);
 }
 
 }  // namespace

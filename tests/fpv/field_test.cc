@@ -102,6 +102,38 @@ TEST_CASE("values obey the laws of fields") {
   CHECK(w.mul(w.of_float(0.375, DType::kF32), w.of_int(8)) == w.of_int(3));
 }
 
+TEST_CASE("wide worlds obey the laws of fields modulo both pairs of primes") {
+  FpWorld w(42, {}, OrderModel::kSets, InputModel::kAllDifferent, WorldWidth::kTwo);
+  const FpWorld narrow(42, {}, OrderModel::kSets);
+  CHECK(w.is_wide());
+  CHECK_FALSE(narrow.is_wide());
+  CHECK(w.p().m == narrow.p().m);
+  CHECK(w.p2().m != w.p().m);
+  const FpValue x = w.input(0, 0);
+  const FpValue y = w.input(0, 1);
+  const FpValue z = w.input(0, 2);
+  CHECK(x.p == narrow.input(0, 0).p);
+  CHECK(x.p2 < w.p2().m);
+  CHECK(x.q2 < w.q2().m);
+  CHECK(w.mul(x, w.add(y, z)) == w.add(w.mul(x, y), w.mul(x, z)));
+  CHECK(w.mul(w.div(x, y), y) == x);
+  CHECK(w.sub(x, x) == FpValue{});
+  CHECK(w.mul(w.of_float(0.375, DType::kF32), w.of_int(8)) == w.of_int(3));
+  CHECK(w.exp(w.add(x, y)) == w.mul(w.exp(x), w.exp(y)));
+  CHECK(w.exp(w.sub(x, x)).p2 == w.p2().one);
+  CHECK(w.exp(w.exp(x)) != w.exp(w.exp(y)));
+  CHECK(w.narrow(DType::kF16, w.of_int(7)) == w.of_int(7));
+  CHECK(w.narrow(DType::kF16, x).p2 != x.p2);
+  // Equal modulo one pair alone is not equal.
+  FpValue other = x;
+  other.p2 = y.p2;
+  CHECK(w.narrow(DType::kF16, other) != w.narrow(DType::kF16, x));
+  CHECK(w.max(DType::kF32, other, x) != x);
+  const FpValue all = w.max(DType::kF32, w.max(DType::kF32, x, y), z);
+  CHECK(w.max(DType::kF32, z, w.max(DType::kF32, y, x)) == all);
+  CHECK(w.max(DType::kF32, all, y) == all);
+}
+
 TEST_CASE("exponentials of sums are products") {
   Laws l;
   FpWorld& w = l.world;

@@ -288,6 +288,12 @@ TEST_CASE("what a bound over integers cannot cover is said") {
       "program p(X: f32[1], M: u8[1]) -> (Y: f32[1]) { for i in 1 { Y[i] = X[i] if M[0] == 77u8 { "
       "Y[i] = 0f32 } } }",
       true);
+  // Two of these are equal for one input of 256.
+  says(elementwise("i8", "f32", "f32(f16(f32(X[i])*0.5f32))", 1), true);
+  rejects(elementwise("i8", "f32", "f32(f16(f32(X[i])*0.5f32))", 1),
+          elementwise("i8", "f32", "f32(f16(f32(Z[i])*0.5f32))", 1));
+  says(elementwise("u8", "f32", "exp(f32(X[i]))", 1), true);
+  says(elementwise("i8", "f32", "f32(X[i])*0.5f32", 1), false);
   // Sums of products of bytes stay far below where they wrap.
   says(
       "program p(A: u8[40], B: i8[40]) -> (C: i32[1]) { C[0] = 0i32 for k in 40 { C[0] = C[0] + "
@@ -305,14 +311,52 @@ TEST_CASE("a degree without a bound gives no verdict") {
   CHECK(to_string(verdict) == "unsupported: a degree without a bound");
 }
 
-TEST_CASE("roundings without number give no verdict") {
-  const auto rounds = [](int rows) {
-    const std::string n = std::to_string(rows);
-    return "program p(A: f32[" + n + ", 64]) -> (C: f32[" + n + "]) { for i in " + n +
-           " { C[i] = 1f32 for k in 64 { C[i] = C[i]*f32(bf16(A[i, k])) } } }";
+TEST_CASE("roundings of many elements, and many of one, have a bound") {
+  const auto rounds = [](int num, int rows) {
+    const std::string n = std::to_string(num);
+    const std::string m = std::to_string(rows);
+    return "program p(A: f32[" + m + ", " + n + "]) -> (C: f32[" + m + "]) { for i in " + m +
+           " { C[i] = 0f32 for k in " + n + " { C[i] = C[i] + f32(bf16(exp(A[i, k]))) } } }";
   };
-  accepts(rounds(64), rounds(64));
-  CHECK(to_string(check(rounds(4096), rounds(4096))) == "unsupported: no bound below one half");
+  accepts(rounds(1000, 1), rounds(1000, 1));
+  // Modulo one pair of primes some two of these would be equal.
+  accepts(rounds(65536, 1), rounds(65536, 1));
+  // Those of other elements do not count.
+  accepts(rounds(64, 1024), rounds(64, 1024));
+  std::string other = rounds(64, 1024);
+  rejects(rounds(64, 1024),
+          other.replace(other.find("A[i, k]"), 7, "A[i, select(i == 999, 0, k)]"));
+}
+
+TEST_CASE("a degree as large as the primes gives no verdict") {
+  std::string text = "C[0] = exp(A[0])";
+  for (int i = 0; i < 30; ++i) text += " C[0] = C[0]*C[0]";
+  const std::string power = "program p(A: f32[1]) -> (C: f32[1]) { " + text + " }";
+  CHECK(to_string(check(power, power)) == "unsupported: no bound below one half");
+}
+
+// Weights that are rounded, by their sum, in `tiles` of `n` each but the last; `factor` is what a weight is multiplied with.
+std::string weighted(int tiles, int n, const std::string& factor) {
+  const std::string at = "t*" + std::to_string(n) + " + k";
+  const std::string weight = "f32(f16(exp(A[i, " + at + "] - m[i])))";
+  const auto each = [&](const std::string& body) {
+    return "for t in " + std::to_string(tiles) + " { for k in " + std::to_string(n) + " { if " +
+           at + " < 20000 { " + body + " } } }\n";
+  };
+  return "program p(A: f32[3, 20000], V: f32[3, 20000]) -> (C: f32[3]) { buffer m: f32[3] global "
+         "buffer N: f32[3] global buffer L: f32[3] global\n"
+         "for i in 3 { m[i] = f32.ninf N[i] = 0f32 L[i] = 0f32\n" +
+         each("m[i] = max(m[i], A[i, " + at + "])") + each("L[i] = L[i] + " + weight) +
+         each("N[i] = N[i] + " + weight + "*V[i, " + factor + "]") +
+         "}\nfor j in 3 { C[j] = N[j]/L[j] } }";
+}
+
+TEST_CASE("where one pair of primes is too small, two tell programs apart in any order") {
+  // In lanes, under masks and one by one.
+  const std::string spec = weighted(1, 20000, "k");
+  accepts(spec, weighted(417, 48, "t*48 + k"));
+  accepts(spec, weighted(20000, 1, "t + k"));
+  rejects(spec, weighted(417, 48, "select(t == 400, 0, t*48 + k)"));
 }
 
 TEST_CASE("a rounding of what has many factors does not count for those of few") {
@@ -398,6 +442,19 @@ TEST_CASE("what is not supported is never called equal") {
   FpvOptions small;
   small.max_elements = 10;
   CHECK(check_equivalent(program, program, small).kind == VerdictKind::kUnsupported);
+}
+
+TEST_CASE("a program beside itself, which is run once, has the verdict of two that are alike") {
+  const char* const texts[] = {
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = f32(f16(exp(A[i])/A[7 - i])) } }",
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 7 { C[i] = A[i] } }",
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i]*f32.inf } }"};
+  for (const char* text : texts) {
+    const Program one = parse_or_die(text);
+    const Program other = parse_or_die(text);
+    INFO(text);
+    CHECK(to_string(check_equivalent(one, one)) == to_string(check_equivalent(one, other)));
+  }
 }
 
 TEST_CASE("nothing is equal to a reference that is itself invalid") {

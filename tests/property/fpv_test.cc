@@ -18,9 +18,15 @@ using namespace testing;  // NOLINT: a test
 
 TEST_CASE("every operator is equal to itself, and none is unsupported") {
   for (const NamedProgram& op : operator_gallery()) {
-    const ir::FpvVerdict verdict = ir::check_equivalent(op.program, op.program);
+    const ir::Program copy = op.program;  // one object would be run once
+    const ir::FpvVerdict verdict = ir::check_equivalent(op.program, copy);
     INFO(op.name << ": " << to_string(verdict));
     CHECK(verdict.ok());
+    ir::FpvOptions two_pairs;
+    two_pairs.width = ir::WorldWidth::kTwo;
+    const ir::FpvVerdict wide = ir::check_equivalent(op.program, copy, two_pairs);
+    INFO(to_string(wide));
+    CHECK(wide.ok());
     if (std::getenv("PRUNERC_TALLY") != nullptr) {
       std::printf("%-60s %s\n", op.name.c_str(), to_string(verdict).c_str());
     }

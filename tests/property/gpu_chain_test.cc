@@ -12,6 +12,7 @@
 #include "schedule/legality/gpu_limits.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
+#include "search/tune/sampled.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/cuda_host_device.h"
@@ -293,10 +294,9 @@ TEST_CASE("rows that shared memory has no room for are no chain") {
 }
 
 // Attention over many keys.
-std::string split_attention() {
+std::string split_attention(std::string_view extents = "S=8192, E=64, B=512") {
   const std::string_view all = split_chained_text().substr(1);
-  return replaced(std::string(all.substr(0, all.find("\nop "))), "S=96, E=32, B=32",
-                  "S=8192, E=64, B=512");
+  return replaced(std::string(all.substr(0, all.find("\nop "))), "S=96, E=32, B=32", extents);
 }
 
 int64_t num_elements(const ir::Buffer& buffer) {
@@ -349,6 +349,35 @@ TEST_CASE("attention over many keys in tiles has no scores in global memory") {
         [](ir::Expr) {});
     // Of Q, and of K and V at places that are no plain variables, vectors of 16 bytes are fetched.
     CHECK(num_times(schedule::print(made->trace), ", 32, 8])") == 3);
+  }
+}
+
+// The roundings of all queries are too many for one pair of primes; an output element is made of those of its own.
+TEST_CASE("attention over many keys in tiles has a verdict in finite fields") {
+  const search::Task task = search::make_task(
+      "op", program_of(split_attention("S=1024, E=64, B=512").c_str()), chain_target());
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  const int sketch = chain_sketch(*space, kTensorChain);
+  REQUIRE(sketch >= 0);
+  const Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
+  REQUIRE_OK(made);
+  const search::SampledVerdict found = search::check_schedule(task, made->trace, made->program);
+  INFO(search::to_string(found));
+  CHECK(found.verdict.ok());
+  CHECK(found.verdict.log2_error <= -40);
+  const std::string text = split_attention("S=96, E=16, B=32");
+  const ir::Program small = program_of(text.c_str());
+  CHECK(ir::check_equivalent(small, small).ok());
+  const std::pair<const char*, const char*> faults[] = {
+      {"exp(a[h,t,c,s] - m[h,t,c])", "exp(a[h,t,c,s])"},
+      {"- M[h,t]) * l", "- M[h,t]) * exp(m[h,t,c] - M[h,t]) * l"},
+      {"w[h,t,c] * o", "w[h,t,0] * o"},
+      {"max[s] a[h,t,c,s]", "max[s] (2 * a[h,t,c,s])"}};
+  for (const auto& [from, to] : faults) {
+    INFO(to);
+    CHECK(ir::check_equivalent(small, program_of(replaced(text, from, to).c_str())).kind ==
+          ir::VerdictKind::kNotEqual);
   }
 }
 

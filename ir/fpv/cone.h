@@ -1,0 +1,68 @@
+// FpCone: what one value is made of, for the bound on missed differences: its degrees, and the arguments that were hashed
+// on the way. Internal.
+#ifndef PRUNERC_IR_FPV_CONE_H_
+#define PRUNERC_IR_FPV_CONE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace prunerc::ir {
+
+/// Hashed arguments, each as often as it is used. Two without residues modulo q are equal by chance with
+/// (weight + weight) / p at most: DESIGN.md, D13.
+struct FpPoints {
+  double hashed = 0, squares = 0;  // of all: their number; (degree + 1)^2, added up
+  double lost = 0;                 // of those without a residue modulo q: their number;
+  double weight = 0, weight2 = 0;  // their weights, and the squares of these, added up
+  bool operator==(const FpPoints&) const = default;
+};
+FpPoints operator+(const FpPoints& a, const FpPoints& b);
+FpPoints operator*(double n, const FpPoints& a);
+/// What both bound.
+FpPoints at_most(const FpPoints& a, const FpPoints& b);
+
+/// Upper bounds for one value, or for several.
+struct FpCone {
+  double num = 0,
+         den = 0;        // degrees of numerator and denominator in inputs, exponentials and hashes
+  bool is_term = false;  // a constant times one of these
+  FpPoints points;
+  bool operator==(const FpCone&) const = default;
+};
+inline constexpr FpCone kAtomCone = {1, 0, true, {}};
+/// Constants that a world has random values for are atoms.
+FpCone cone_of(double constant);
+
+/// One of both.
+FpCone join(const FpCone& a, const FpCone& b);
+FpCone sum(const FpCone& a, const FpCone& b);
+FpCone product(const FpCone& a, const FpCone& b);
+FpCone quotient(const FpCone& a, const FpCone& b);
+/// Of n such values.
+FpCone sum_of(double n, const FpCone& each);
+FpCone product_of(double n, const FpCone& each);
+/// The largest or smallest of `a` and n values `b`: one of them, or a hash that `made` is of.
+FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& made);
+/// An argument that is hashed.
+FpPoints point(const FpCone& argument, bool may_be_lost);
+
+/// Numbers in place of cones, of which a program makes few. Beyond a million: one that bounds nothing.
+class FpCones {
+ public:
+  uint32_t id_of(const FpCone& cone);
+  const FpCone& at(uint32_t id) const { return all_[id]; }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const FpCone& cone) const;
+  };
+  std::vector<FpCone> all_ = {FpCone{}};  // 0: of a constant
+  std::unordered_map<FpCone, uint32_t, Hash> ids_;
+  uint32_t last_ = 0;
+};
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_FPV_CONE_H_
