@@ -101,6 +101,48 @@ TEST_CASE("axes of extent 1 that one block of a chain lacks are no rows") {
   CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
 }
 
+// What several threads run in tasks has the axes that it is written with, unless it becomes one axis.
+TEST_CASE("stages of odd width become one axis where that costs no rows") {
+  const auto relu = [](int rows, int columns) {
+    return base_trace(fmt::format(R"(program p(X: f32[{0}, {1}]) -> (Y: f32[{0}, {1}]) {{
+  for i in {0} {{ for j in {1} {{ block "Y" [vi: S({0}) = i, vj: S({1}) = j] {{
+    Y[vi, vj] = max(X[vi, vj], 0f32) }} }} }}
+}})",
+                                  rows, columns));
+  };
+  CHECK(count(relu(300, 3), "a0*3 + a1") == 1);
+  CHECK(count(relu(28, 28), "a0*28 + a1") == 1);
+  // Beside it a sum that keeps one axis more than would be left: its rows would be single elements.
+  const auto beside = [](const char* kept, const char* rows) {
+    return base_trace(fmt::format(
+        R"(program p(X: f32[8, 5, 9]) -> (R: f32[{1}], Y: f32[8, 5, 9]) {{
+  for n in 8 {{ for h in 5 {{ for w in 9 {{ block "R" [vn: S(8) = n, vh: {0}(5) = h, vw: R(9) = w] {{
+    init {{ R[{2}] = 0f32 }} R[{2}] = R[{2}] + X[vn, vh, vw] }} }} }} }}
+  for a in 8 {{ for y in 5 {{ for x in 9 {{ block "Y" [wn: S(8) = a, wh: S(5) = y, ww: S(9) = x] {{
+    Y[wn, wh, ww] = max(X[wn, wh, ww], 0f32) }} }} }} }}
+}})",
+        kept, rows, *kept == 'S' ? "vn, vh" : "vn"));
+  };
+  CHECK(count(beside("S", "8, 5"), "(a0, a1*9 + a2)") == 0);
+  CHECK(count(beside("R", "8"), "(a0, a1*9 + a2)") == 2);
+}
+
+TEST_CASE("what finishes the tiles of a product keeps its axes") {
+  const std::string trace =
+      base_trace(R"(program p(X: f32[8, 16], W: f32[16, 64]) -> (Y: f32[8, 64]) {
+  buffer s: f32[2] global
+  buffer acc: f32[8, 64] global
+  for b in 2 { for t in 4 { for k in 16 { block "s" [vb: S(2) = b, vt: R(4) = t, vk: R(16) = k] {
+    init { s[vb] = f32.ninf } s[vb] = max(s[vb], X[vb*4 + vt, vk]) } } } }
+  for i in 8 { for j in 64 { for l in 16 { block "acc" [vi: S(8) = i, vj: S(64) = j, vl: R(16) = l] {
+    init { acc[vi, vj] = 0f32 } acc[vi, vj] = acc[vi, vj] + X[vi, vl] * W[vl, vj] } } } }
+  for p in 8 { for q in 64 { block "Y" [wp: S(8) = p, wq: S(64) = q] {
+    Y[wp, wq] = acc[wp, wq] * s[wp // 4] } } }
+})");
+  INFO(trace);
+  CHECK(count(trace, "a0 // 4") == 0);
+}
+
 // s = the sum of X, and what a stage makes of it.
 std::string total(const char* output, const char* stage) {
   return fmt::format(R"(program p(X: f32[40, 70]) -> (Y: {0}) {{

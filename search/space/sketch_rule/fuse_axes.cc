@@ -231,8 +231,19 @@ Result<void> join(SketchContext& context, const ir::Block& block, const Run& run
   return joined.ok() ? Result<void>() : joined.error();
 }
 
+// Whether sums keep more of the axes that are longer than 1: then the joined one would be among the rows (rows.cc).
+bool sums_keep_more(SketchContext& context, std::ptrdiff_t num_axes) {
+  const std::vector<BlockId> blocks = context.schedule.blocks();
+  return std::any_of(blocks.begin(), blocks.end(), [&](BlockId id) {
+    const BlockFacts facts = facts_of(context.schedule, id);
+    return !facts.reduce.empty() &&
+           std::count_if(facts.spatial.begin(), facts.spatial.end(),
+                         [](const Axis& axis) { return axis.extent > 1; }) > num_axes;
+  });
+}
+
 // The contiguous axis of an elementwise block that nobody reads, if vectors do not divide it and rows
-// for all threads are left.
+// for all threads are left, or it becomes the only axis, which is cut into tasks itself.
 Result<void> join_rows(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   const bool is_last = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
@@ -244,9 +255,14 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);
   if (!run || !reads_inputs(context.program(), *facts.block, *run)) return {};
   int64_t rows = 1;
-  for (std::size_t i = 0; i < run->first; ++i) rows *= extent_of(facts.block->iters[i]);
-  if (rows < context.target.num_threads) return {};
-  return join(context, *facts.block, *run);
+  std::ptrdiff_t num_long = 0;
+  for (std::size_t i = 0; i < run->first; ++i) {
+    rows *= extent_of(facts.block->iters[i]);
+    num_long += extent_of(facts.block->iters[i]) > 1 ? 1 : 0;
+  }
+  const bool is_alone = run->first == 0 && context.schedule.blocks().size() == 1;
+  const bool has_rows = rows >= context.target.num_threads && !sums_keep_more(context, num_long);
+  return is_alone || has_rows ? join(context, *facts.block, *run) : Result<void>();
 }
 
 // A contiguous axis that is summed over and leaves lanes empty: a mean over 7 rows of 7 is one over 49.

@@ -127,12 +127,18 @@ std::string map_text(const ir::Block& block, const std::vector<std::vector<int64
   return "(" + from + ") -> (" + to + ")";
 }
 
+bool is_epilogue(SketchContext& context, BlockId id) {
+  const std::vector<BlockId> sources = context.schedule.producers(id);
+  return std::any_of(sources.begin(), sources.end(),
+                     [&](BlockId source) { return epilogue_of(context.schedule, source) == id; });
+}
+
 Result<void> recover_axes_of(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
   const bool sums = is_reduction(*facts.block);
-  // What reads a stage goes by its axes.
-  if (!sums && !context.schedule.consumers(id).empty()) return {};
+  // What reads a stage goes by its axes, and what finishes a product's tiles by the product's.
+  if (!sums && (!context.schedule.consumers(id).empty() || is_epilogue(context, id))) return {};
   std::vector<std::vector<int64_t>> cuts(facts.block->iters.size());
   bool any = false;
   for (const auto& axes : {facts.spatial, facts.reduce}) {

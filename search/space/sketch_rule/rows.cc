@@ -68,8 +68,9 @@ class RowRule {
       any_reduction = true;
       kept = std::min(kept, num_long(facts));
     }
-    // Without a reduction the last axis is the row itself.
-    if (!any_reduction) return last.spatial.empty() ? 0 : last.spatial.size() - 1;
+    // Without a reduction, or where the last stage stands apart from them, the last axis is the row itself.
+    if (!any_reduction || (!variant_.fuse_rows && last.reduce.empty()))
+      return last.spatial.empty() ? 0 : last.spatial.size() - 1;
     std::size_t rows = 0;
     for (; rows < last.spatial.size(); ++rows) {
       if (last.spatial[rows].extent > 1 && kept-- == 0) break;
