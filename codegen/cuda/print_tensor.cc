@@ -142,22 +142,24 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
 std::string KernelPrinter::row_address_at(const TensorMatch::Operand& at, Expr row, Expr column) {
   // Where the source is indexed with the columns first, its rows are the second dimension.
   const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
+  const int64_t piece = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
+  const auto refused = [&](const char* what) {
+    failed_ = prunerc::error(Diag::kUnsupported, what);
+    return std::string();
+  };
+  constexpr const char* kUnaligned = "rows for ldmatrix that are not aligned to 16 bytes";
   if (storage_.swizzles.count(at.buffer) == 0) {
-    const int64_t piece = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
-    if (at.strides[row_dim] % piece != 0 || !is_multiple(flat(at.buffer, at.base), piece)) {
-      failed_ =
-          prunerc::error(Diag::kUnsupported, "rows for ldmatrix that are not aligned to 16 bytes");
-      return "";
-    }
+    if (at.strides[row_dim] % piece != 0 || !is_multiple(flat(at.buffer, at.base), piece))
+      return refused(kUnaligned);
     Expr offset = b_.add(b_.mul(row, b_.int_imm(at.strides[row_dim])), column);
     return address(at.buffer, flat(at.buffer, at.base)) + " + " +
            index_value(simplify(b_, offset, ranges_)).text;
   }
-  if (at.dims[0] < 0 || at.dims[1] < 0) {
-    failed_ = prunerc::error(Diag::kUnsupported, "rows of a swizzled matrix that cross its own");
-    return "";
-  }
+  if (at.dims[0] < 0 || at.dims[1] < 0)
+    return refused("rows of a swizzled matrix that cross its own");
   std::vector<Expr> indices = at.base;
+  if (!is_multiple(indices[static_cast<std::size_t>(at.dims[1 - row_dim])], piece))
+    return refused(kUnaligned);
   const auto shift = [&](std::size_t dim, Expr by) {
     Expr& index = indices[static_cast<std::size_t>(at.dims[dim])];
     index = b_.add(index, by);

@@ -158,7 +158,8 @@ void NestTable::read_swizzles(const ir::Block& block) {
     std::size_t write = 0;
     const auto read = std::from_chars(attr.key.data() + kPrefix.size(), end, write);
     if (read.ec != std::errc() || read.ptr != end || write >= block.writes.size()) continue;
-    if (block.writes[write].region.size() < 2) continue;
+    const bool is_shared = program_->buffer(block.writes[write].buffer).scope == ir::Scope::kShared;
+    if (!is_shared || block.writes[write].region.size() < 2) continue;
     const Sym row = max(1, min(kMostRowBytes, space_->attr(block, attr.key)));
     const Sym panel = min(kWidestPanel, power_of_two_factor(row));
     // A program's text may say what is no swizzle.

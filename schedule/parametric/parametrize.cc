@@ -204,13 +204,16 @@ class Parametrizer {
     const bool swizzles = kind == PrimitiveKind::kSwizzle;
     const bool annotates =
         kind == PrimitiveKind::kAnnotateLoop || kind == PrimitiveKind::kAnnotateBlock;
-    if (!swizzles && !annotates) return {};
+    // What is taken away is open no more.
+    const bool drops =
+        kind == PrimitiveKind::kUnannotateLoop || kind == PrimitiveKind::kUnannotateBlock;
+    if (!swizzles && !annotates && !drops) return {};
     OpenAttr attr;
     attr.key = swizzles ? std::string(kSwizzle) + std::to_string(std::get<Int>(operands[1]).value)
                         : std::get<std::string>(operands[1]);
     if (const LoopId* loop = std::get_if<LoopId>(&operands[0])) attr.loop = *loop;
     if (const BlockId* block = std::get_if<BlockId>(&operands[0])) attr.block = *block;
-    keep(std::move(attr), open_value(std::get<Int>(operands[2])));
+    keep(std::move(attr), drops ? OpenValue{} : open_value(std::get<Int>(operands[2])));
     return {};
   }
 

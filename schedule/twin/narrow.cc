@@ -49,10 +49,7 @@ class Narrower {
     for (Instruction& step : out_.instructions) {
       if (step.primitive == PrimitiveKind::kSplit) narrow_split(step);
       if (step.primitive == PrimitiveKind::kTensorize) narrow_product(step);
-      if (step.primitive == PrimitiveKind::kSwizzle) {
-        Int& bytes = std::get<Int>(step.operands[2]);
-        if (!bytes.ref.valid()) bytes.value = std::min(bytes.value, kLeastSwizzle);
-      }
+      if (step.primitive == PrimitiveKind::kSwizzle) step.operands[2] = Int(kLeastSwizzle);
       note_outputs(step);
     }
     for (Instruction& step : out_.instructions) {

@@ -134,6 +134,16 @@ TEST_CASE("the bytes of a swizzle may be a parameter, which buffer it is of may 
              ParamOperand);
 }
 
+TEST_CASE("a parameter that is taken back is in no instance") {
+  const Parametric sketch = open_or_die(kRows,
+                                        "sample_categorical([1, 4], [1, 1]) -> v0 = [0]\n"
+                                        "product([v0, 32]) -> v1\n"
+                                        "swizzle(@B0, 0, v1)\n"
+                                        "unannotate_block(@B0, \"swizzle_0\")\n");
+  const ir::Program instance = instantiate(sketch, std::vector<int64_t>{4}).value();
+  CHECK(ir::print(instance).find("swizzle_0") == std::string::npos);
+}
+
 TEST_CASE("the same trace gives the same program") {
   const std::string trace = std::string(kTiles) + "parallel(@L1)\n";
   CHECK(ir::print(open_or_die(kCopy, trace).program) ==
