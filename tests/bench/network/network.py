@@ -43,7 +43,9 @@ binding = session.io_binding()
 for name, value in feeds.items():
     binding.bind_cpu_input(name, value)
 for port, value in zip(session.get_outputs(), found):
-    binding.bind_output(port.name, "cpu", 0, value.dtype, value.shape, value.ctypes.data)
+    # A model may declare another rank than it computes; then there is no place to give.
+    place = (0, value.dtype, value.shape, value.ctypes.data) if len(port.shape) == value.ndim else ()
+    binding.bind_output(port.name, "cpu", *place)
 call = lambda: session.run_with_iobinding(binding)
 """,
     "openvino": """
@@ -174,11 +176,18 @@ def checked(options, model, threads):
     return "outputs as ONNX Runtime's" if answer["recorded"] else "outputs not compared with ONNX Runtime's", ""
 
 
+def reason_of(stderr):
+    """The error, without what stands before it and the hints behind it."""
+    text = stderr.strip() or "no message"
+    found = text.rpartition("error: ")[2].split("\nhint:")[0]
+    return " ".join(found.split())[:200]
+
+
 def time_ours(options, model, threads):
     """(the row of `prunerc bench`, "") or (None, why not)"""
     done = prunerc(options, "bench", model, "--threads", str(threads), "--json", *(["-O1", "--heuristic"] if options.o1 else []))
     if done.returncode != 0:
-        return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return None, reason_of(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])["rows"][0], ""
 
 

@@ -123,6 +123,10 @@ class Checked(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
+    def test_the_reason_is_the_error_and_not_its_hint(self):
+        self.assertEqual("no such operator", network.reason_of("warning: x\nerror: no such\n  operator\nhint: --partial\n"))
+        self.assertEqual("no message", network.reason_of(""))
+
     def test_nothing_is_written_where_nothing_ran(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "out.json")
