@@ -143,6 +143,28 @@ TEST_CASE("what finishes the tiles of a product keeps its axes") {
   CHECK(count(trace, "a0 // 4") == 0);
 }
 
+TEST_CASE("axes of extent 1 at the end do not keep lanes from what lies before them") {
+  // Elementwise: one axis. In a chain each stage has vectors, and its row is the whole of them.
+  const std::string relu = base_trace(R"(program p(X: f32[1, 100, 1, 1]) -> (Y: f32[1, 100, 1, 1]) {
+  for n in 1 { for c in 100 { for h in 1 { for w in 1 {
+    block "Y" [vn: S(1) = n, vc: S(100) = c, vh: S(1) = h, vw: S(1) = w] {
+      Y[vn, vc, vh, vw] = max(X[vn, vc, vh, vw], 0f32) } } } } }
+})");
+  INFO(relu);
+  CHECK(count(relu, "a1*1 + a2") == 1);
+  CHECK(count(relu, "vectorize(") == 1);
+  const std::string norm = base_trace(R"(program p(X: f32[1, 100, 1]) -> (Y: f32[1, 100, 1]) {
+  buffer s: f32[1, 1] global
+  for n in 1 { for h in 1 { for c in 100 { block "s" [vn: S(1) = n, vh: S(1) = h, vc: R(100) = c] {
+    init { s[vn, vh] = 0f32 } s[vn, vh] = s[vn, vh] + X[vn, vc, vh] } } } }
+  for n1 in 1 { for c1 in 100 { for h1 in 1 {
+    block "Y" [wn: S(1) = n1, wc: S(100) = c1, wh: S(1) = h1] {
+      Y[wn, wc, wh] = X[wn, wc, wh] / s[wn, wh] } } } }
+})");
+  INFO(norm);
+  CHECK(count(norm, "vectorize(") >= 2);
+}
+
 // s = the sum of X, and what a stage makes of it.
 std::string total(const char* output, const char* stage) {
   return fmt::format(R"(program p(X: f32[40, 70]) -> (Y: {0}) {{

@@ -1,8 +1,6 @@
-// Conditions leave loops, so that whole tiles run without them.
-// Clamped subscripts count as such: max(e, 0) is e where 0 <= e.
+// Conditions leave loops, so that whole tiles run without them; max(e, 0) counts as e where 0 <= e.
 // Before: guards stand where blocks stood. After: a tile has a version in which those that hold for
-// all its copies are gone; one that is decided outside of a loop stands there, shortens it, or cuts
-// it in two.
+// all its copies are gone; one that is decided outside of a loop stands there, shortens or cuts it.
 //     for i in 3 { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } }
 // ~>  for i in 3 {
 //       if i < 2 { for j in 4 unrolled { T[i*4 + j] = A[i*4 + j] } }

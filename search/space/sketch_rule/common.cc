@@ -215,6 +215,13 @@ bool is_contiguous(const ir::Access& access, ir::VarId var) {
   return step_of(access.region.back().min, var) == 1;
 }
 
+bool is_contiguous(const ir::Program& program, const ir::Access& access, ir::VarId var) {
+  const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
+  std::size_t rank = access.region.size();
+  while (rank > 1 && ir::constant_value(shape[rank - 1]) == 1) --rank;
+  return is_contiguous({access.buffer, access.region.first(rank)}, var);
+}
+
 int64_t power_of_two(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;
@@ -241,9 +248,9 @@ Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64
   return parts[0];
 }
 
-bool reads_contiguously(const ir::Block& block, ir::VarId var) {
+bool reads_contiguously(const ir::Program& program, const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(),
-                     [&](const ir::Access& access) { return is_contiguous(access, var); });
+                     [&](const ir::Access& access) { return is_contiguous(program, access, var); });
 }
 
 Result<ir::BlockId> split_sum(SketchContext& context, ir::LoopId loop, Int unroll, int64_t lanes) {

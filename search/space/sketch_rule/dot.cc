@@ -24,10 +24,10 @@ constexpr int64_t kMaxRows = 8;
 /// Four by four accumulators: one load for two multiply-adds, and room in 32 registers.
 constexpr int64_t kPreferredRows = 4;
 
-const Axis* contiguous_axis(const BlockFacts& facts) {
+const Axis* contiguous_axis(const ir::Program& program, const BlockFacts& facts) {
   const Axis* chosen = nullptr;
   for (const Axis& axis : facts.reduce) {
-    if (reads_contiguously(*facts.block, axis.var)) chosen = &axis;
+    if (reads_contiguously(program, *facts.block, axis.var)) chosen = &axis;
   }
   return chosen;
 }
@@ -64,7 +64,7 @@ Result<void> finish_sums(SketchContext& context, BlockId block, std::size_t num_
 Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
                        const Variant& variant) {
   const BlockFacts facts = facts_of(context.schedule, block);
-  const Axis* axis = contiguous_axis(facts);
+  const Axis* axis = contiguous_axis(context.program(), facts);
   const int64_t lanes = context.target.lanes(facts.element_bytes);
   if (axis == nullptr || axis->extent < 2 * lanes || !variant.rfactor) {
     return error(Diag::kUnsupported, std::string("a dot product here"));
@@ -119,7 +119,7 @@ bool can_tile_dot(const schedule::Schedule& schedule, BlockId block) {
   for (const Axis& axis : facts.spatial) {
     reused = reused || (axis.extent > 1 && is_reused(*facts.block, axis.var));
   }
-  return reused && contiguous_axis(facts) != nullptr;
+  return reused && contiguous_axis(schedule.program(), facts) != nullptr;
 }
 
 Result<void> tile_dot(SketchContext& context, BlockId block, BlockId epilogue,

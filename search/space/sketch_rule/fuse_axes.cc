@@ -242,27 +242,39 @@ bool sums_keep_more(SketchContext& context, std::ptrdiff_t num_axes) {
   });
 }
 
-// The contiguous axis of an elementwise block that nobody reads, if vectors do not divide it and rows
-// for all threads are left, or it becomes the only axis, which is cut into tasks itself.
-Result<void> join_rows(SketchContext& context, BlockId id) {
-  const BlockFacts facts = facts_of(context.schedule, id);
-  const bool is_last = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
-                       facts.block->writes.size() == 1 && context.schedule.consumers(id).empty();
-  if (!is_last || facts.spatial.empty()) return {};
-  const Axis& axis = facts.spatial.back();
-  const bool fills = axis.extent % context.target.lanes(facts.element_bytes) == 0;
-  if (fills || !is_contiguous(facts.block->writes[0], axis.var)) return {};
-  const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);
-  if (!run || !reads_inputs(context.program(), *facts.block, *run)) return {};
+// Whether an axis of a stage and those behind it may be one: it becomes the only axis, which is cut into tasks
+// itself, or rows for all threads are left.
+bool leaves_rows(SketchContext& context, const ir::Block& block, const Run& run) {
   int64_t rows = 1;
   std::ptrdiff_t num_long = 0;
-  for (std::size_t i = 0; i < run->first; ++i) {
-    rows *= extent_of(facts.block->iters[i]);
-    num_long += extent_of(facts.block->iters[i]) > 1 ? 1 : 0;
+  for (std::size_t i = 0; i < run.first; ++i) {
+    rows *= extent_of(block.iters[i]);
+    num_long += extent_of(block.iters[i]) > 1 ? 1 : 0;
   }
-  const bool is_alone = run->first == 0 && context.schedule.blocks().size() == 1;
-  const bool has_rows = rows >= context.target.num_threads && !sums_keep_more(context, num_long);
-  return is_alone || has_rows ? join(context, *facts.block, *run) : Result<void>();
+  if (run.first == 0 && context.schedule.blocks().size() == 1) return true;
+  return rows >= context.target.num_threads && !sums_keep_more(context, num_long);
+}
+
+// The contiguous axis of an elementwise block that nobody reads, if vectors do not divide it; axes of extent 1
+// behind it first.
+Result<void> join_rows(SketchContext& context, BlockId id) {
+  for (;;) {
+    const BlockFacts facts = facts_of(context.schedule, id);
+    const bool is_last = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
+                         facts.block->writes.size() == 1 && context.schedule.consumers(id).empty();
+    if (!is_last || facts.spatial.empty()) return {};
+    const ir::Block& block = *facts.block;
+    const Axis& axis = facts.spatial.back();
+    const bool is_unit = axis.extent == 1;
+    const bool fills = axis.extent % context.target.lanes(facts.element_bytes) == 0;
+    if (!is_unit && (fills || !is_contiguous(context.program(), block.writes[0], axis.var)))
+      return {};
+    const std::optional<Run> run = with_previous(context.program(), block, axis);
+    if (!run || !reads_inputs(context.program(), block, *run)) return {};
+    if (!is_unit && !leaves_rows(context, block, *run)) return {};
+    PRUNERC_TRY_VOID(join(context, block, *run));
+    if (!is_unit) return {};
+  }
 }
 
 // A contiguous axis that is summed over and leaves lanes empty: a mean over 7 rows of 7 is one over 49.
@@ -273,7 +285,8 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
     if (facts.block == nullptr || !facts.trivial || facts.reduce.empty()) return {};
     if (facts.spatial.empty() && facts.reduce.size() <= 2) return {};
     const Axis& axis = facts.reduce.back();
-    if (fills_vectors(context, facts, axis) || !reads_contiguously(*facts.block, axis.var)) {
+    if (fills_vectors(context, facts, axis) ||
+        !reads_contiguously(context.program(), *facts.block, axis.var)) {
       return {};
     }
     const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);

@@ -96,9 +96,10 @@ bool narrows_vectors(const SketchContext& context, const BlockFacts& facts, cons
                      int64_t innermost) {
   if (innermost >= context.target.lanes(facts.element_bytes)) return false;
   const ir::Block& block = *facts.block;
-  if (is_contiguous(block.writes[0], axis.var)) return true;
+  const ir::Program& program = context.program();
+  if (is_contiguous(program, block.writes[0], axis.var)) return true;
   return block.iters[static_cast<std::size_t>(axis.iter)].kind == ir::IterKind::kReduce &&
-         reads_contiguously(block, axis.var) && !can_tile(context.schedule, block.id);
+         reads_contiguously(program, block, axis.var) && !can_tile(context.schedule, block.id);
 }
 
 // "a // 32, a % 32 // 4, a % 4" for the cuts 4 and 32.

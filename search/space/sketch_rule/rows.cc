@@ -69,8 +69,11 @@ class RowRule {
       kept = std::min(kept, num_long(facts));
     }
     // Without a reduction, or where the last stage stands apart from them, the last axis is the row itself.
-    if (!any_reduction || (!variant_.fuse_rows && last.reduce.empty()))
-      return last.spatial.empty() ? 0 : last.spatial.size() - 1;
+    if (!any_reduction || (!variant_.fuse_rows && last.reduce.empty())) {
+      std::size_t row = last.spatial.size();
+      while (row > 1 && last.spatial[row - 1].extent == 1) --row;
+      return row == 0 ? 0 : row - 1;
+    }
     std::size_t rows = 0;
     for (; rows < last.spatial.size(); ++rows) {
       if (last.spatial[rows].extent > 1 && kept-- == 0) break;
@@ -192,7 +195,7 @@ class RowRule {
     const ir::Block* block = find_block(context_.program(), id);
     Axis chosen;
     for (const ir::IterVar& iter : block->iters) {
-      if (!is_contiguous(block->writes[0], iter.var->id)) continue;
+      if (!is_contiguous(context_.program(), block->writes[0], iter.var->id)) continue;
       chosen = loop_of(id, iter);
     }
     if (!chosen.loop.valid()) return {};
@@ -209,7 +212,7 @@ class RowRule {
     for (const ir::IterVar& iter : block->iters) {
       if (iter.kind != ir::IterKind::kReduce) continue;
       terms *= ir::constant_value(iter.extent).value_or(1);
-      if (reads_contiguously(*block, iter.var->id)) chosen = loop_of(id, iter);
+      if (reads_contiguously(context_.program(), *block, iter.var->id)) chosen = loop_of(id, iter);
     }
     if (!chosen.loop.valid() || !variant_.rfactor) return {};
     const int64_t lanes = lanes_of(id);
@@ -261,8 +264,8 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
   std::vector<LoopId> order;
   const Axis* columns = nullptr;
   for (const Axis& axis : facts.spatial) {
-    if (is_contiguous(facts.block->writes[0], axis.var) &&
-        reads_contiguously(*facts.block, axis.var)) {
+    if (is_contiguous(context.program(), facts.block->writes[0], axis.var) &&
+        reads_contiguously(context.program(), *facts.block, axis.var)) {
       columns = &axis;
     } else {
       order.push_back(axis.loop);

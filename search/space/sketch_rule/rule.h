@@ -87,9 +87,11 @@ bool has_variable_subscripts(const ir::Access& access);
 /// The buffer's last subscript moves by one with `var` and no other subscript does, or the last ones are
 /// the digits of `var`.
 bool is_contiguous(const ir::Access& access, ir::VarId var);
+/// The same where dimensions of extent 1 at the end, which take no room, do not count.
+bool is_contiguous(const ir::Program& program, const ir::Access& access, ir::VarId var);
 
-/// Some operand's elements follow each other along `var`.
-bool reads_contiguously(const ir::Block& block, ir::VarId var);
+/// Some operand's elements follow each other along `var`, dimensions of extent 1 at the end left out.
+bool reads_contiguously(const ir::Program& program, const ir::Block& block, ir::VarId var);
 
 /// The single elementwise reader of a block's result that can finish its tiles; invalid if there is
 /// none.
