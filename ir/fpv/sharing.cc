@@ -83,11 +83,13 @@ void note_all(Stmt body, uint8_t axes, std::map<BufferId, uint8_t>* out) {
 void find_wide(Stmt s, uint8_t around, std::map<BufferId, uint8_t>* out) {
   if (!s.defined()) return;
   if (const Loop* loop = s.as<Loop>()) {
-    constexpr int kAll = (1 << kNumAxes) - 1;
     for (const Attr& attr : loop->attrs) {
       if (attr.key == "shuffle") note_all(loop->body, bit_of(LoopKind::kThreadX), out);
-      if (attr.key.substr(0, 7) == "tensor_")
-        note_all(loop->body, static_cast<uint8_t>(kAll & ~around), out);
+      if (attr.key.substr(0, 7) != "tensor_") continue;
+      // Lanes are thread.x; those of a warpgroup may be rows of it (ir/thread_axis.h).
+      const bool is_group = attr.key.find("wgmma") != attr.key.npos;
+      const int rows = is_group ? bit_of(LoopKind::kThreadY) & ~around : 0;
+      note_all(loop->body, static_cast<uint8_t>(bit_of(LoopKind::kThreadX) | rows), out);
     }
     if (is_lane_axis(loop->loop_kind))
       around = static_cast<uint8_t>(around | bit_of(loop->loop_kind));

@@ -50,6 +50,14 @@ TEST_CASE("what a thread keeps in registers it alone reads in the loops that fol
           " for t in 8 bind(thread.y) { C[b*8 + t] = T[b*8 + t] } }");
 }
 
+TEST_CASE("a tensor instruction reads registers of its own warp") {
+  rejects(R"(for b in 1 bind(block.x) {
+    for w in 4 bind(thread.y) { for i in 4 { for k in 4 {
+      block "T" [vi: S(16) = w*4 + i, vk: R(4) = k] { init { T[vi] = 0f32 } T[vi] = T[vi] + A[vi, vk] } } } }
+    for i in 16 {tensor_mma = 1} { U[i] = T[i] }
+    for i in 16 { C[i] = U[i] } })");
+}
+
 TEST_CASE("virtual threads are one thread's") {
   accepts(R"(for t in 8 bind(thread.x) { for v in 2 bind(vthread.x) { for k in 4 {
       block "T" [vi: S(16) = v*8 + t, vk: R(4) = k] { init { T[vi] = 0f32 } T[vi] = T[vi] + A[vi, vk] } } }

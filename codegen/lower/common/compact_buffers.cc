@@ -53,7 +53,9 @@ class Compaction {
       const Expr unguarded = simplify(b_, region->box[d].extent, ranges_);
       if (unguarded.as<IntImm>() != nullptr) extents[d] = unguarded;
     }
-    const bool is_tile = bytes_of(extents, buffer.dtype) <= kMaxRegisterTileBytes;
+    // On a GPU only memory comes here: guards cut it off, and rows of a factor stay whole groups of
+    // eight.
+    const bool is_tile = !skips_local_ && bytes_of(extents, buffer.dtype) <= kMaxRegisterTileBytes;
     if (!is_tile) {
       region = touched(alloc, {true, false});
       extents = region_extents(b_, *region, ranges_);
