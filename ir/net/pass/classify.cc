@@ -142,7 +142,7 @@ class Classifier {
     for (const Stage& stage : stages_) {
       if (!stage.reduces) continue;
       ++num_reductions;
-      num_linear += is_linear(stage);
+      num_linear += is_contraction(stage);
       for (const Load* load : loads_of(stage.value)) {
         has_window |= reads_window(*load, stage);
         if (!mentions_any(*load, stage.reduce_vars)) continue;

@@ -99,6 +99,17 @@ TEST_CASE("Sums of products are linear, in windows too") {
   CHECK(kind_of("op a(X: f32[4,8]) -> (Y: f32[4]) { Y[i] = sum[k] X[i,k] * X[i,k]; }") == "reduce");
 }
 
+TEST_CASE("A product whose weights have a scale for each part is linear") {
+  // As MatMulNBits is imported, with as many rows as there are parts.
+  for (const std::string weight : {"f32(W[b,q,j])", "(f32(W[b,q,j]) - Z[b,j])"}) {
+    CHECK(kind_of("op a(A: f32[2,32], W: u8[2,16,6], S: f32[2,6], Z: f32[2,6]) -> (Y: f32[2,6]) { "
+                  "let acc[i,j] = sum[b,q] A[i,b*16 + q] * (" +
+                  weight + " * S[b,j]); Y[i,j] = acc[i,j] + Z[0,j]; }") == "linear");
+  }
+  CHECK(kind_of("op a(X: f32[4,8], g: f32[4]) -> (Y: f32[4]) { Y[i] = sum[k] X[i,k] * (X[i,k] * "
+                "g[i]); }") == "reduce");
+}
+
 TEST_CASE("Reductions are of rows if they go over the last axes and come back") {
   const std::string soft =
       "op a(X: f32[4,8]) -> (Y: f32[4,8]) { let m[i] = max[k] X[i,k]; let e[i,k] = exp(X[i,k] - "
