@@ -291,6 +291,14 @@ TEST_CASE("averages of 8 bits") {
       model_of("QLinearAveragePool", {{{1, 2, 9, 20}, kU8}, kScale, kZero, kScale, kZero});
   add_ints(node_of(large), "kernel_shape", {9, 9});
   CHECK(has(text_of(large), "sum[k0 in 0..9,k1 in 0..9] (f32("));
+  ModelBuilder whole =
+      model_of("QLinearAveragePool", {{{1, 2, 8, 8}, kU8}, kScale, kZero, kScale, kZero});
+  add_ints(node_of(whole), "kernel_shape", {8, 8});
+  CHECK(count_of(text_of(whole), "* sx)") == 64);
+  ModelBuilder padded = model_of("QLinearAveragePool", ports);
+  add_ints(node_of(padded), "kernel_shape", {2, 5});
+  add_ints(node_of(padded), "pads", {0, 1, 0, 1});
+  CHECK(has(text_of(padded), "sum[k0 in 0..2,k1 in 0..5] (f32("));
   for (const char* name : {"channels_last", "ceil_mode"}) {
     ModelBuilder refused = windows;
     add_int(node_of(refused), name, 1);
