@@ -406,6 +406,8 @@ TEST_CASE("a recurrent network of bytes makes bytes of its state in each step") 
   CHECK(has(text, "Y[i0,i1] = X[0,i0,i1];"));
   CHECK(has(text, "Y[b, g] = G[b, g] + P[b, g];"));
   CHECK(count_of(text, "op lstm_cell") == 1);
+  // Weights that are no constants are not summed beside the product.
+  CHECK_FALSE(has(text, "column_sums"));
   // The operator and its calls: the first state is zero.
   CHECK(count_of(text, "dynamic_scale_2(") == 4);
 }
