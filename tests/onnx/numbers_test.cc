@@ -50,6 +50,15 @@ TEST_CASE("an extreme is NaN where any operand is, and a number known now goes f
   CHECK(has(text_of(whole), "Y[i0] = i32(max(A[i0], B[i0]));"));
 }
 
+TEST_CASE("what a recurrent network clips stays NaN") {
+  ModelBuilder model(14);
+  model.input("x", {3, 2, 3}).output("y");
+  model.floats("w", {1, 2, 3}, std::vector<float>(6, 0.5F));
+  model.floats("r", {1, 2, 2}, std::vector<float>(4, 0.5F));
+  add_float(model.node("RNN", {"x", "w", "r"}, {"y"}), "clip", 0.25F);
+  CHECK(has(text_of(model), "tanh(min(0.25, max(-0.25, A[b, h])))"));
+}
+
 std::vector<float> rests(const std::vector<float>& a, const std::vector<float>& b, bool is_fmod) {
   ModelBuilder model;
   const auto count = static_cast<int64_t>(a.size());
