@@ -313,7 +313,7 @@ TEST_CASE("averages of 8 bits") {
   add_ints(node_of(large), "kernel_shape", {9, 9});
   CHECK(has(text_of(large), "sum[k0 in 0..9,k1 in 0..9] (f32("));
   ModelBuilder whole =
-      model_of("QLinearAveragePool", {{{1, 2, 8, 8}, kU8}, kScale, kZero, kScale, kZero});
+      model_of("QLinearAveragePool", {{{1, 2, 9, 9}, kU8}, kScale, kZero, kScale, kZero});
   add_ints(node_of(whole), "kernel_shape", {8, 8});
   CHECK(count_of(text_of(whole), "* sx)") == 64);
   ModelBuilder padded = model_of("QLinearAveragePool", ports);
