@@ -129,6 +129,28 @@ program p(A: f32[3, 24], B: f32[4, 24], C: f32[2, 24]) -> (Y: f32[9, 24]) {
   CHECK(compare_with_interpreter(base, base, 2) == "");
 }
 
+TEST_CASE("a copy of many reads has few versions") {
+  std::string sum;
+  for (int t = 0; t < 10; ++t) {
+    sum += fmt::format("{}select(vi // {} % 2 < 1, X[{}, vj] * W[{}, vj] * X[{}, vj], 0f32)",
+                       t == 0 ? "" : " + ", 1 << t, t, t, 9 - t);
+  }
+  const Program base = parse_or_die(
+      "program p(X: f32[10, 16], W: f32[10, 16]) -> (Y: f32[1024, 16]) { for i in 1024 @L0 { for "
+      "j_0 "
+      "in 2 @L1 { for j_1 in 8 @L2 vectorized { block \"Y\" @B0 [vi: S(1024) = i, vj: S(16) = "
+      "j_0*8 + "
+      "j_1] { Y[vi, vj] = " +
+      sum + " } } } } }");
+  const Result<Program> out = codegen::lower_cpu(base, *target_from_string("cpu"));
+  REQUIRE_OK(out);
+  const std::string text = print(*out);
+  INFO(text);
+  CHECK(count(text, "Y[") > 1);
+  CHECK(count(text, "Y[") <= 32);
+  check_same_result(base, *out, 1);
+}
+
 TEST_CASE("a sum's loop is cut where its last tile begins") {
   const auto sums = [](int64_t n, int64_t steps) {
     return parse_or_die(fmt::format(R"(program p(X: f32[5, {0}]) -> (Y: f32[5, 16]) {{

@@ -7,6 +7,11 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
 namespace prunerc {
 namespace {
 
@@ -31,6 +36,10 @@ program p(X: f32[9, {0}]) -> (I: i64[{0}], V: f32[{0}]) {{
                                   n));
 }
 
+// As ONNX's operators are written: NaN if any operand is.
+constexpr const char* kMaxOfTwo =
+    "select(max(Z[vj], X[vj]) != max(Z[vj], X[vj]), X[vj], max(X[vj], Z[vj]))";
+
 int num_masked_loads(const Program& program) {
   Target target;
   target.name = "x86-64-v3";
@@ -48,6 +57,7 @@ int num_masked_loads(const Program& program) {
 TEST_CASE("a load that its statement, or one beside it, does anyway has no mask") {
   CHECK(num_masked_loads(lanes("select(X[vj] < 0f32, X[vj] * 3f32, X[vj])")) == 0);
   CHECK(num_masked_loads(lanes("Z[vj] + select(X[vj] < 0f32, Z[vj], X[vj])")) == 0);
+  CHECK(num_masked_loads(lanes(kMaxOfTwo)) == 0);
   CHECK(num_masked_loads(positions(16)) == 0);
 }
 
@@ -67,6 +77,29 @@ TEST_CASE("values are the same without those masks") {
           "select(X[vj] < 0f32, Z[vj], X[vj])", "Z[vj] + select(X[vj] < 0f32, Z[vj + 1], 0f32)"}) {
       INFO(value);
       CHECK(compare_with_interpreter(lanes(value, n), lanes(value, n), 2) == "");
+    }
+  }
+}
+
+TEST_CASE("vectors of what is no number give none") {
+  for (const int64_t n : {16, 37}) {
+    Tensor x(DType::kF32, {n}), z(DType::kF32, {n + 1});
+    for (int64_t i = 0; i < n + 1; ++i) {
+      if (i < n) x.set(i, i % 3 == 0 ? NAN : static_cast<double>(i - 8));
+      z.set(i, i % 4 == 1 ? NAN : 3.0);
+    }
+    for (const std::string value :
+         {"max(0f32, X[vj])", "min(1f32, max(-1f32, X[vj]))", kMaxOfTwo}) {
+      INFO(value << ", " << n);
+      const Result<std::vector<Tensor>> y = compile_and_run(lanes(value, n), {x, z});
+      REQUIRE_OK(y);
+      const bool is_of_two = value == kMaxOfTwo;
+      for (int64_t i = 0; i < n; ++i) {
+        INFO(i);
+        const bool is_nan = std::isnan(x.get(i)) || (is_of_two && std::isnan(z.get(i)));
+        CHECK(std::isnan((*y)[0].get(i)) == is_nan);
+        if (!is_nan && is_of_two) CHECK((*y)[0].get(i) == std::max(x.get(i), 3.0));
+      }
     }
   }
 }

@@ -37,11 +37,14 @@ std::string difference(const std::string& name, const ir::Tensor& got, const ir:
   for (int64_t i = 0; i < want.num_elements(); ++i) {
     const double g = got.get(i), w = want.get(i);
     if (g == w || (std::isnan(g) && std::isnan(w))) continue;
-    if (ir::is_float(want.dtype) &&
+    // Of an infinity any allowance would be infinite.
+    const bool is_number = std::isfinite(w);
+    if (is_number && ir::is_float(want.dtype) &&
         std::fabs(g - w) <= options.absolute + options.relative * std::fabs(w))
       continue;
     // The recorded one was rounded to 8 bits from a float.
-    if (want.dtype == ir::DType::kF16 && std::fabs(g - w) <= 2e-3 * std::max(1.0, std::fabs(w)))
+    if (is_number && want.dtype == ir::DType::kF16 &&
+        std::fabs(g - w) <= 2e-3 * std::max(1.0, std::fabs(w)))
       continue;
     return fmt::format("{}[{}] is {}, recorded is {}", name, i, g, w);
   }

@@ -114,14 +114,13 @@ ModelBuilder packed(int64_t bits, int64_t k, int64_t block, const std::vector<Po
 
 TEST_CASE("weights of few bits are counted from their zero points, K need not fill its blocks") {
   const std::string text =
-      text_of(packed(4, 70, 32, {{{2, 3, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}, {{7, 2}, kU8}}));
+      text_of(packed(4, 72, 16, {{{2, 3, 72}}, {{7, 5, 8}, kU8}, {{7, 5}}, {{7, 3}, kU8}}));
   INFO(text);
-  // Parts of 2, which divides 70 and 32: 16 of them are a block.
-  CHECK(
-      has(text, "Y[b,q,j] = i8((if (b%16*2 + q)%2 == 0 then i32(B[j,b/16,(b%16*2 + q)/2]) else "));
-  CHECK(has(text, " - ((if b/16%2 == 0 then i32(Z[j,b/16/2])"));
-  CHECK(has(text, "W: i8[35,2,7]"));
-  CHECK(has(text, "sum[b,q] A[i0,i1,b*2 + q] * (f32(W[b,q,j]) * S[b,j])"));
+  // Parts of 8, which divides 72 and 16: 2 of them are a block.
+  CHECK(has(text, "Y[b,q,j] = i8((if (b%2*8 + q)%2 == 0 then i32(B[j,b/2,(b%2*8 + q)/2]) else "));
+  CHECK(has(text, " - ((if b/2%2 == 0 then i32(Z[j,b/2/2])"));
+  CHECK(has(text, "W: i8[9,8,7]"));
+  CHECK(has(text, "sum[b,q] A[i0,i1,b*8 + q] * (f32(W[b,q,j]) * S[b,j])"));
   const std::string bytes = text_of(packed(8, 40, 16, {{{40}}, {{7, 3, 16}, kU8}, {{21}}}));
   INFO(bytes);
   CHECK(has(bytes, "Y[b,q,j] = i8(i32(B[j,b/2,(b%2*8 + q)]) - (128));"));
@@ -131,6 +130,28 @@ TEST_CASE("weights of few bits are counted from their zero points, K need not fi
   INFO(whole);
   CHECK(has(whole, "Y[b,q,j] = u8(i32(B[j,b,q]));"));
   CHECK(has(whole, "sum[b,q] A[b*16 + q] * ((f32(W[b,q,j]) - Z[b,j]) * S[b,j])"));
+}
+
+TEST_CASE("weights of few bits are floats where parts are short or rows many") {
+  // Parts of 2.
+  const std::string parts =
+      text_of(packed(4, 70, 32, {{{2, 3, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}, {{7, 2}, kU8}}));
+  INFO(parts);
+  CHECK(has(parts, "= (f32((if (b%16*2 + q)%2 == 0 then i32(B[j,b/16,(b%16*2 + q)/2]) else "));
+  CHECK(has(parts, " - f32((if b/16%2 == 0 then i32(Z[j,b/16/2])"));
+  CHECK(has(parts, "W: f32[35,2,7]"));
+  CHECK(has(parts, "sum[b,q] A[i0,i1,b*2 + q] * W[b,q,j];"));
+  const auto rows = [](int64_t count, int type) {
+    return text_of(
+        packed(8, 64, 16, {{{count, 64}, type}, {{7, 4, 16}, kU8}, {{7, 4}, type}, {{28}, type}}));
+  };
+  CHECK(has(rows(16, kF32), "A[i0,b*16 + q] * ((f32(W[b,q,j]) - Z[b,j]) * S[b,j])"));
+  for (const int type : {kF32, kF16}) {
+    const std::string many = rows(17, type);
+    INFO(many);
+    CHECK(has(many, "Y[b,q,j] = (f32(i32(B[j,b,q])) - f32(Z[j*4 + b])) * f32(s[j,b]);"));
+    CHECK(has(many, "[b,q] A[i0,b*16 + q] * W[b,q,j];"));
+  }
 }
 
 TEST_CASE("packed weights that do not fit are refused") {
@@ -291,6 +312,14 @@ TEST_CASE("averages of 8 bits") {
       model_of("QLinearAveragePool", {{{1, 2, 9, 20}, kU8}, kScale, kZero, kScale, kZero});
   add_ints(node_of(large), "kernel_shape", {9, 9});
   CHECK(has(text_of(large), "sum[k0 in 0..9,k1 in 0..9] (f32("));
+  ModelBuilder whole =
+      model_of("QLinearAveragePool", {{{1, 2, 9, 9}, kU8}, kScale, kZero, kScale, kZero});
+  add_ints(node_of(whole), "kernel_shape", {8, 8});
+  CHECK(count_of(text_of(whole), "* sx)") == 64);
+  ModelBuilder padded = model_of("QLinearAveragePool", ports);
+  add_ints(node_of(padded), "kernel_shape", {2, 5});
+  add_ints(node_of(padded), "pads", {0, 1, 0, 1});
+  CHECK(has(text_of(padded), "sum[k0 in 0..2,k1 in 0..5] (f32("));
   for (const char* name : {"channels_last", "ceil_mode"}) {
     ModelBuilder refused = windows;
     add_int(node_of(refused), name, 1);
@@ -377,6 +406,8 @@ TEST_CASE("a recurrent network of bytes makes bytes of its state in each step") 
   CHECK(has(text, "Y[i0,i1] = X[0,i0,i1];"));
   CHECK(has(text, "Y[b, g] = G[b, g] + P[b, g];"));
   CHECK(count_of(text, "op lstm_cell") == 1);
+  // Weights that are no constants are not summed beside the product.
+  CHECK_FALSE(has(text, "column_sums"));
   // The operator and its calls: the first state is zero.
   CHECK(count_of(text, "dynamic_scale_2(") == 4);
 }

@@ -442,19 +442,32 @@ TEST_CASE("a branch that is known is taken") {
 }
 
 TEST_CASE("a zero point of the left is taken off once, by sums of the known right") {
-  ModelBuilder model(21);
-  model.input("x", {2, 2}, 2).input("z", {}, 2).output("y", {2, 1}, 6);
-  ::onnx::TensorProto& w = *model.graph().add_initializer();
-  w.set_name("w");
-  w.set_data_type(3);
-  w.add_dims(2);
-  w.add_dims(1);
-  for (const int value : {3, -5}) w.add_int32_data(value);
-  model.node("MatMulInteger", {"x", "w", "z"}, {"y"});
-  const std::string text = text_of(model);
-  INFO(text);
-  CHECK(text.find("sum:i32[k] A[i,k] * B[k,j];") != std::string::npos);
-  CHECK(text.find("column_sums(w, z)") != std::string::npos);
+  const auto product = [](bool is_known) {
+    ModelBuilder model(21);
+    model.input("x", {2, 2}, 2).output("y", {2, 1}, 6);
+    if (!is_known) model.input("z", {}, 2);
+    const auto known = [&](const char* name, int type, const std::vector<int64_t>& shape,
+                           const std::vector<int>& values) {
+      ::onnx::TensorProto& tensor = *model.graph().add_initializer();
+      tensor.set_name(name);
+      tensor.set_data_type(type);
+      for (const int64_t extent : shape) tensor.add_dims(extent);
+      for (const int value : values) tensor.add_int32_data(value);
+    };
+    known("w", 3, {2, 1}, {3, -5});
+    if (is_known) known("z", 2, {}, {7});
+    model.node("MatMulInteger", {"x", "w", "z"}, {"y"});
+    return text_of(model);
+  };
+  // The sums are constants, whatever the zero point is; one that is known is in them.
+  for (const bool is_known : {false, true}) {
+    const std::string text = product(is_known);
+    INFO(text);
+    CHECK(text.find("sum:i32[k] A[i,k] * B[k,j];") != std::string::npos);
+    CHECK(text.find(is_known ? "Y[i,j] = acc[i,j] + c[j];"
+                             : "Y[i,j] = acc[i,j] + (0 - i32(ZA)) * cs[j];") != std::string::npos);
+    CHECK(text.find("column_sums(") == std::string::npos);
+  }
 }
 
 TEST_CASE("an attribute that is not a number is said, not written") {

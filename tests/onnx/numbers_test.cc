@@ -18,8 +18,27 @@ TEST_CASE("an extreme is NaN where any operand is, and a number known now goes f
     model.node(op, {"x", "zero", "z"}, {"y"});
     const std::string text = text_of(model), name = op == std::string("Max") ? "max" : "min";
     INFO(text);
-    CHECK(has(text, "Y[i0] = if A[i0] != A[i0] then A[i0] else " + name + "(f32(0), " + name +
-                        "(A[i0], B[i0]));"));
+    // The condition reads both: no read is behind it.
+    const std::string all = name + "(B[i0], A[i0])";
+    CHECK(has(text, "Y[i0] = if " + all + " != " + all + " then A[i0] else " + name + "(f32(0), " +
+                        name + "(A[i0], B[i0]));"));
+    ModelBuilder three;
+    three.output("y").floats("table", {2}, {0.5F, 1});
+    for (const char* input : {"x", "z", "w"}) three.input(input, {2});
+    three.node(op, {"x", "z", "table", "w"}, {"y"});
+    const std::string read = name + "(B[i0], " + name + "(D[i0], " + name + "(C[i0], A[i0])))";
+    INFO(text_of(three));
+    CHECK(has(text_of(three), "Y[i0] = if " + read + " != " + read +
+                                  " then A[i0] else if B[i0] != B[i0] then B[i0] else " + name +
+                                  "(C[i0], " + name + "(A[i0], " + name + "(B[i0], D[i0])));"));
+    ModelBuilder known;
+    known.input("x", {2}).output("y").floats("table", {2}, {0.5F, 1});
+    known.node(op, {"x", "table"}, {"y"});
+    CHECK(has(text_of(known), "Y[i0] = " + name + "(B[i0], A[i0]);"));
+    ModelBuilder unknown;
+    unknown.input("x", {2}).output("y").floats("table", {2}, {0.5F, NAN});
+    unknown.node(op, {"table", "x"}, {"y"});
+    CHECK(has(text_of(unknown), "then A[i0] else " + name + "(A[i0], B[i0]);"));
     ModelBuilder one;
     one.input("x", {4}).output("y").floats("zero", {}, {0.0F});
     one.node(op, {"x", "zero"}, {"y"});
@@ -29,6 +48,15 @@ TEST_CASE("an extreme is NaN where any operand is, and a number known now goes f
   whole.input("x", {4}, 6).input("z", {4}, 6).output("y", {}, 6);
   whole.node("Max", {"x", "z"}, {"y"});
   CHECK(has(text_of(whole), "Y[i0] = i32(max(A[i0], B[i0]));"));
+}
+
+TEST_CASE("what a recurrent network clips stays NaN") {
+  ModelBuilder model(14);
+  model.input("x", {3, 2, 3}).output("y");
+  model.floats("w", {1, 2, 3}, std::vector<float>(6, 0.5F));
+  model.floats("r", {1, 2, 2}, std::vector<float>(4, 0.5F));
+  add_float(model.node("RNN", {"x", "w", "r"}, {"y"}), "clip", 0.25F);
+  CHECK(has(text_of(model), "tanh(min(0.25, max(-0.25, A[b, h])))"));
 }
 
 std::vector<float> rests(const std::vector<float>& a, const std::vector<float>& b, bool is_fmod) {

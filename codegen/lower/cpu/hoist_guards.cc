@@ -21,7 +21,7 @@ namespace {
 
 using namespace ir;
 
-/// A loop body larger than this is not duplicated.
+/// A loop body larger than this is not duplicated. Units: statements, or reads where those are more.
 constexpr int64_t kMaxVersionedCode = 600;
 
 using Truth = std::map<uint64_t, bool>;  // by hash: conditions with a known value
@@ -83,7 +83,7 @@ class GuardHoisting {
   //     T[c, j] = select(c < 4, A[c, j], B[c - 4, j])
   // ~>  if c < 4 { T[c, j] = A[c, j] } else { T[c, j] = B[c - 4, j] }
   Stmt split_choice(Stmt body, Expr condition, bool may_version) {
-    if (2 * num_choices_ * code_size(body) > kMaxVersionedCode) return version(body, may_version);
+    if (2 * size_of_versions(body) > kMaxVersionedCode) return version(body, may_version);
     num_choices_ *= 2;
     const Stmt yes = with_truth(body, {{condition.hash(), true}});
     const Stmt no = with_truth(body, {{condition.hash(), false}});
@@ -91,6 +91,20 @@ class GuardHoisting {
     const Stmt else_body = clone_with_fresh_ids(b_, go_body(no, may_version));
     num_choices_ /= 2;
     return b_.if_then(condition, then_body, else_body);
+  }
+
+  // Of all copies of the body that the choices around have made.
+  int64_t size_of_versions(Stmt body) const {
+    int64_t num_loads = 0;
+    walk(
+        body, [](Stmt) { return true; },
+        [&](Expr e) {
+          walk(e, [&](Expr part) {
+            num_loads += part.kind() == ExprKind::kLoad;
+            return true;
+          });
+        });
+    return num_choices_ * std::max(code_size(body), num_loads);
   }
 
   // Conditions that have one value during the whole body decide once, outside.
@@ -113,7 +127,7 @@ class GuardHoisting {
       if (!is_same) return body;
     }
     Stmt then_body = with_truth(body, yes);
-    if (else_body.defined() && code_size(body) > kMaxVersionedCode) return body;
+    if (else_body.defined() && size_of_versions(body) > kMaxVersionedCode) return body;
     if (!then_body.defined()) return body;
     if (else_body.defined()) else_body = clone_with_fresh_ids(b_, else_body);
     return b_.if_then(all, then_body, else_body);
@@ -143,7 +157,7 @@ class GuardHoisting {
     }
     if (known.empty()) return go(body, may_version);
     if (!all.defined()) return go(with_truth(body, known), may_version);
-    if (!may_version || code_size(body) > kMaxVersionedCode) return go(body, may_version);
+    if (!may_version || size_of_versions(body) > kMaxVersionedCode) return go(body, may_version);
     Stmt fast = go(with_truth(body, known), may_version);
     Stmt slow = clone_with_fresh_ids(b_, go(body, false));
     return b_.if_then(all, fast, known.size() == 1 ? without_calls(body, found, slow) : slow);

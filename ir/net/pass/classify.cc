@@ -1,11 +1,14 @@
 #include "ir/net/pass/classify.h"
 
+#include "ir/arith/linear.h"
+#include "ir/builder.h"
 #include "ir/net/pass/stage.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace prunerc::net {
 namespace {
@@ -16,6 +19,9 @@ using ir::Expr;
 using ir::Load;
 using ir::Store;
 using ir::VarId;
+
+/// Fewer reads of an input are its halves or neighbours, not a window.
+constexpr int kFewestOfWindow = 4;
 
 class Classifier {
  public:
@@ -62,15 +68,48 @@ class Classifier {
     }
     if (stages_.size() == 1 && stages_[0].value.as<Load>() != nullptr) return kind_of_copy();
     bool broadcasts = false;
+    std::set<ir::BufferId> elsewhere;
     for (const Stage& stage : stages_) {
       for (const Load* load : loads_of(stage.value)) {
         const PortRead read = read_of(*load, *stage.store);
-        if (read == PortRead::kElsewhere) return CallKind::kOther;
+        if (read == PortRead::kElsewhere) elsewhere.insert(load->buffer);
         broadcasts |= read == PortRead::kBroadcast;
         note(load->buffer, read);
       }
     }
+    if (elsewhere.size() == 1 && reads_one_window(*elsewhere.begin())) return CallKind::kWindow;
+    if (!elsewhere.empty()) return CallKind::kOther;
     return broadcasts ? CallKind::kBroadcast : CallKind::kPointwise;
+  }
+
+  // All reads of the input stand in one statement, at places a constant apart: a window, written out.
+  bool reads_one_window(ir::BufferId input) const {
+    if (program_.buffer(input).role != ir::BufferRole::kInput) return false;
+    ir::IrBuilder b(program_);
+    const Load* first = nullptr;
+    const Stage* home = nullptr;
+    int num_reads = 0;
+    for (const Stage& stage : stages_) {
+      for (const Load* load : loads_of(stage.value)) {
+        if (load->buffer != input) continue;
+        if (++num_reads == 1) {
+          first = load;
+          home = &stage;
+        }
+        if (home != &stage || !are_apart_by_constants(b, *first, *load)) return false;
+      }
+    }
+    return num_reads >= kFewestOfWindow;
+  }
+
+  static bool are_apart_by_constants(ir::IrBuilder& b, const Load& one, const Load& other) {
+    const ir::VarRanges no_ranges;
+    for (std::size_t d = 0; d < one.indices.size(); ++d) {
+      const ir::Linear apart = ir::to_linear(b, other.indices[d], no_ranges) -
+                               ir::to_linear(b, one.indices[d], no_ranges);
+      if (!apart.is_constant()) return false;
+    }
+    return true;
   }
 
   CallKind kind_of_copy() {
@@ -142,7 +181,7 @@ class Classifier {
     for (const Stage& stage : stages_) {
       if (!stage.reduces) continue;
       ++num_reductions;
-      num_linear += is_linear(stage);
+      num_linear += is_contraction(stage);
       for (const Load* load : loads_of(stage.value)) {
         has_window |= reads_window(*load, stage);
         if (!mentions_any(*load, stage.reduce_vars)) continue;

@@ -16,10 +16,10 @@ enum class CallKind : uint8_t {
   kView,       ///< elements at other places, each at most once, no arithmetic
   kReduce,     ///< one reduction and what is pointwise of its result
   kLinear,     ///< sums of products of two tensors: the anchor of a task
-  kWindow,     ///< a reduction over windows that overlap or are padded: pooling
-  kRows,       ///< reductions over the last axes, and back to the whole shape
-  kOpaque,     ///< subscripts that depend on data
-  kOther,      ///< none of these: concatenation, several outputs, two anchors
+  kWindow,  ///< a reduction over windows that overlap or are padded, or such windows written out: pooling
+  kRows,    ///< reductions over the last axes, and back to the whole shape
+  kOpaque,  ///< subscripts that depend on data
+  kOther,   ///< none of these: concatenation, several outputs, two anchors
 };
 std::string_view to_string(CallKind kind);
 

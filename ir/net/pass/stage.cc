@@ -5,6 +5,8 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace prunerc::net {
 
@@ -20,6 +22,32 @@ namespace {
 Expr without_casts(Expr e) {
   while (const ir::Cast* cast = e.as<ir::Cast>()) e = cast->operand;
   return e;
+}
+
+// The factors of a product of products.
+void collect_factors(Expr e, std::vector<Expr>* out) {
+  e = without_casts(e);
+  const ir::Mul* product = e.as<ir::Mul>();
+  if (product == nullptr) {
+    out->push_back(e);
+    return;
+  }
+  collect_factors(product->lhs, out);
+  collect_factors(product->rhs, out);
+}
+
+// What e reads along the sum.
+std::set<ir::BufferId> summed_buffers(Expr e, const Stage& stage) {
+  std::set<ir::BufferId> buffers;
+  for (const Load* load : loads_of(e)) {
+    if (mentions_any(*load, stage.reduce_vars)) buffers.insert(load->buffer);
+  }
+  return buffers;
+}
+
+bool are_apart(const std::set<ir::BufferId>& a, const std::set<ir::BufferId>& b) {
+  return !a.empty() && !b.empty() &&
+         std::none_of(a.begin(), a.end(), [&](ir::BufferId id) { return b.count(id) != 0; });
 }
 
 }  // namespace
@@ -117,6 +145,21 @@ bool is_linear(const Stage& stage) {
   const Load* right = without_casts(product->rhs).as<Load>();
   return left != nullptr && right != nullptr && left->buffer != right->buffer &&
          mentions_any(*left, stage.reduce_vars) && mentions_any(*right, stage.reduce_vars);
+}
+
+bool is_contraction(const Stage& stage) {
+  if (stage.store->value.as<ir::Add>() == nullptr) return false;
+  std::vector<Expr> factors;
+  collect_factors(stage.value, &factors);
+  std::vector<std::set<ir::BufferId>> reads;
+  for (const Expr factor : factors) {
+    std::set<ir::BufferId> own = summed_buffers(factor, stage);
+    if (std::any_of(reads.begin(), reads.end(),
+                    [&](const std::set<ir::BufferId>& other) { return are_apart(own, other); }))
+      return true;
+    reads.push_back(std::move(own));
+  }
+  return false;
 }
 
 bool reads_window(const Load& load, const Stage& stage) {

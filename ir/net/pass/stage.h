@@ -29,6 +29,8 @@ bool is_gather(const ir::Load& load);
 bool mentions_any(const ir::Load& load, const std::vector<ir::VarId>& vars);
 /// A sum of products of two tensors, each read along the sum.
 bool is_linear(const Stage& stage);
+/// The same of any terms: a sum of products of which two factors share no tensor, each read along the sum.
+bool is_contraction(const Stage& stage);
 /// A subscript moves with a reduction and with the result's place.
 bool reads_window(const ir::Load& load, const Stage& stage);
 

@@ -107,32 +107,50 @@ Result<std::string> zero_of(Row& row, const Value* zero, const Packed& p, ir::DT
   return of_block(row, "Z", *zero, p, 1);
 }
 
-/// The factor that stands for weights in the product, and its arguments: made once of constants, so that a run reads a byte
-/// for each weight.
+/// The factor that stands for weights in the product, and its arguments, made once of constants.
 struct Unpacked {
   std::vector<Arg> args;
   std::string text;
 };
 
-Result<Unpacked> unpacked_of(Row& row, const Packed& p, const Value& b, const Value& scales,
-                             const Value* zero, ir::DType dtype) {
+// The whole number of weight q of part b, column j.
+std::string number_of(const Packed& p) {
+  const std::string place = p.place_text();
+  const std::string byte =
+      fmt::format("i32(B[j,{},{}])", p.block_text(),
+                  p.bits == 8 ? place : fmt::format("{}/{}", place, p.per_byte()));
+  return unpacked(p, byte, place);
+}
+
+// Floats: a run computes nothing but the product.
+Result<Unpacked> floats_of(Row& row, const Packed& p, const Value& b, const Value& scales,
+                           const Value* zero, ir::DType dtype) {
+  PRUNERC_TRY(const std::string scale, of_block(row, "s", scales, p, 1));
+  PRUNERC_TRY(const std::string from, zero_of(row, zero, p, dtype));
+  std::vector<Arg> args = {{"B", &b}, {"s", &scales}};
+  if (zero != nullptr) args.push_back({"Z", zero});
+  PRUNERC_TRY(const Value* const weights,
+              row.call("float_weights", std::move(args), ir::DType::kF32, {p.parts(), p.part, p.n},
+                       fmt::format("Y[b,q,j] = (f32({}) - f32({})) * f32({});", number_of(p), from,
+                                   scale)));
+  return Unpacked{{{"W", weights}}, "W[b,q,j]"};
+}
+
+// Whole numbers and a scale for each part: a run reads a byte for each weight.
+Result<Unpacked> bytes_of(Row& row, const Packed& p, const Value& b, const Value& scales,
+                          const Value* zero, ir::DType dtype) {
   PRUNERC_TRY(const std::string scale, of_block(row, "s", scales, p, 1));
   PRUNERC_TRY(const std::string from, zero_of(row, zero, p, dtype));
   // Differences of two numbers of 8 bits do not fit into 8.
   const bool is_centred = zero == nullptr || (zero->dtype == ir::DType::kU8 && p.bits < 8);
   std::vector<Arg> args = {{"B", &b}};
   if (is_centred && zero != nullptr) args.push_back({"Z", zero});
-  const std::string place = p.place_text();
-  const std::string byte =
-      fmt::format("i32(B[j,{},{}])", p.block_text(),
-                  p.bits == 8 ? place : fmt::format("{}/{}", place, p.per_byte()));
-  const std::string number = unpacked(p, byte, place);
   const ir::DType whole = is_centred ? ir::DType::kI8 : ir::DType::kU8;
   const std::vector<int64_t> by_part = {p.parts(), p.n};
   Unpacked out;
   PRUNERC_TRY(const Value* const weights,
               row.call("unpacked_weights", std::move(args), whole, {p.parts(), p.part, p.n},
-                       fmt::format("Y[b,q,j] = {}({}{});", ir::to_string(whole), number,
+                       fmt::format("Y[b,q,j] = {}({}{});", ir::to_string(whole), number_of(p),
                                    is_centred ? fmt::format(" - ({})", from) : "")));
   PRUNERC_TRY(const Value* const factors,
               row.call("scales_of_parts", {{"s", &scales}}, ir::DType::kF32, by_part,
@@ -150,6 +168,11 @@ Result<Unpacked> unpacked_of(Row& row, const Packed& p, const Value& b, const Va
   return out;
 }
 
+/// With more rows a product takes longer to make floats of bytes again and again than to read floats.
+constexpr int64_t kMaxRowsOfBytes = 16;
+/// Of shorter parts the scales are as long as the floats would be.
+constexpr int64_t kMinPart = 8;
+
 Result<void> matmul_n_bits(Row& row) {
   PRUNERC_TRY(const Value* const a, row.need(0));
   PRUNERC_TRY(const Value* const b, row.need(1));
@@ -158,7 +181,9 @@ Result<void> matmul_n_bits(Row& row) {
   if (!ir::is_float(a->dtype) || a->dtype == ir::DType::kF64 || scales->dtype != a->dtype)
     return row.unsupported("operands of these types");
   PRUNERC_TRY(const Packed p, packed_of(row, *a, *b));
-  PRUNERC_TRY(Unpacked weights, unpacked_of(row, p, *b, *scales, row.in(3), a->dtype));
+  const bool reads_bytes = a->num_elements() / p.k <= kMaxRowsOfBytes && p.part >= kMinPart;
+  PRUNERC_TRY(Unpacked weights,
+              (reads_bytes ? bytes_of : floats_of)(row, p, *b, *scales, row.in(3), a->dtype));
   std::vector<Arg> args = std::move(weights.args);
   args.insert(args.begin(), Arg{"A", a});
   std::vector<std::string> target = index_list(a->rank() - 1), left = target;

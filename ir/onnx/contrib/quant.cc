@@ -211,12 +211,14 @@ Result<void> qlinear_global_average_pool(Row& row) {
 /// Windows of so many elements are written out: then no schedule adds them in another order or leaves a product unrounded,
 /// as it may in a reduction, and results half way between two numbers fall as they do in ONNX Runtime.
 constexpr int64_t kMaxWritten = 64;
+/// The same of windows that leave the image: each condition that an element brings doubles the code.
+constexpr int64_t kMaxWrittenPadded = 9;
 
-bool is_written(const Window& w) {
+bool is_written(const Pool& p) {
   int64_t count = 1;
-  for (const int64_t extent : w.kernel) {
+  for (const int64_t extent : p.window.kernel) {
     count *= extent;
-    if (count > kMaxWritten) return false;
+    if (count > (p.leaves_image ? kMaxWrittenPadded : kMaxWritten)) return false;
   }
   return true;
 }
@@ -224,7 +226,7 @@ bool is_written(const Window& w) {
 // Over the window, of an element as text in k0, k1, ...
 std::string window_sum(const Pool& p, const std::string& element) {
   const Window& w = p.window;
-  if (!is_written(w)) return fmt::format("sum[{}] {}", p.over, element);
+  if (!is_written(p)) return fmt::format("sum[{}] {}", p.over, element);
   std::string sum;
   for (int64_t i = 0; i < product(w.kernel); ++i) {
     std::string tap = element;

@@ -41,8 +41,9 @@ using Function = std::string;
 
 std::string applied(const Function& function, const std::string& argument, double clip) {
   const std::string bound = number_text(ir::DType::kF32, clip);
+  // NaN stays: max and min give their second operand.
   const std::string inside =
-      clip > 0 ? fmt::format("clamp({}, -{}, {})", argument, bound, bound) : "(" + argument + ")";
+      clip > 0 ? fmt::format("min({1}, max(-{1}, {0}))", argument, bound) : "(" + argument + ")";
   std::string out;
   for (const char c : function) out += c == '$' ? inside : std::string(1, c);
   return "(" + out + ")";
@@ -446,6 +447,22 @@ Result<const Value*> last_states(Row& row, const Layer& l, const std::vector<con
                   "Y[b, d, h] = X[d, b, h];");
 }
 
+// [steps, directions, batch, hidden], or with the batch first.
+Result<const Value*> all_states(Row& row, const Layer& l, const std::vector<Track>& tracks) {
+  std::vector<Arg> args;
+  std::string read;
+  for (std::size_t d = 0; d < tracks.size(); ++d) {
+    PRUNERC_TRY(const Value* const states, stacked(row, tracks[d].states));
+    args.push_back({fmt::format("A{}", d), states});
+    read += d + 1 == tracks.size() ? fmt::format("A{}[t, b, h]", d)
+                                   : fmt::format("if d == {0} then A{0}[t, b, h] else ", d);
+  }
+  std::vector<int64_t> shape = {l.steps, l.directions, l.batch, l.hidden};
+  if (l.is_batch_first) shape = {l.batch, l.steps, l.directions, l.hidden};
+  return row.call("states", std::move(args), l.x->dtype, shape,
+                  fmt::format("Y[{}] = {};", l.is_batch_first ? "b, t, d, h" : "t, d, b, h", read));
+}
+
 Result<void> recurrent(Row& row, const Form& form, StepFn step, std::optional<int64_t> inner) {
   PRUNERC_TRY(Layer l, layer_of(row, form));
   if (inner) *inner *= l.hidden;
@@ -464,20 +481,7 @@ Result<void> recurrent(Row& row, const Form& form, StepFn step, std::optional<in
     tracks.push_back(std::move(track));
   }
   if (row.wants_output(0)) {
-    std::vector<Arg> args;
-    std::string read;
-    for (std::size_t d = 0; d < tracks.size(); ++d) {
-      PRUNERC_TRY(const Value* const states, stacked(row, tracks[d].states));
-      args.push_back({fmt::format("A{}", d), states});
-      read += d + 1 == tracks.size() ? fmt::format("A{}[t, b, h]", d)
-                                     : fmt::format("if d == {0} then A{0}[t, b, h] else ", d);
-    }
-    std::vector<int64_t> shape = {l.steps, l.directions, l.batch, l.hidden};
-    if (l.is_batch_first) shape = {l.batch, l.steps, l.directions, l.hidden};
-    PRUNERC_TRY(
-        const Value* const y,
-        row.call("states", std::move(args), l.x->dtype, shape,
-                 fmt::format("Y[{}] = {};", l.is_batch_first ? "b, t, d, h" : "t, d, b, h", read)));
+    PRUNERC_TRY(const Value* const y, all_states(row, l, tracks));
     row.set(0, y);
   }
   std::vector<const Value*> last, cells;

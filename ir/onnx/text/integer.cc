@@ -30,15 +30,45 @@ std::string quantized(ir::DType dtype, std::string_view value, std::string_view 
 
 namespace {
 
+std::string column_of(const IntegerProduct& p) {
+  return p.column.empty() ? "" : fmt::format("[{}]", p.column);
+}
+
 // Sums of the right's columns times the left's zero point, taken from the bias.
-Result<const Value*> column_sums(Row& row, const IntegerProduct& p, const Value* bias) {
+Result<const Value*> bias_by_columns(Row& row, const IntegerProduct& p, const Value* bias) {
   std::vector<Arg> args = {{p.right_name, p.right_value}, {"ZA", p.left_zero}};
-  const std::string here = p.column.empty() ? "" : fmt::format("[{}]", p.column);
+  const std::string here = column_of(p);
   if (bias != nullptr) args.push_back({"b", bias});
   return row.call(
       "column_sums", std::move(args), ir::DType::kI32, p.column_shape,
       fmt::format("let s{0} = sum:i32[{1}] {2};\n  Y{0} = {3} - i32({4}) * s{0};", here,
                   p.column_range, p.right, bias != nullptr ? "b" + here : "0", p.left_zero_read));
+}
+
+// Sums of the right's columns alone, made once: the left's zero point is another in each run.
+Result<const Value*> column_sums(Row& row, const IntegerProduct& p) {
+  return row.call("column_sums", {{p.right_name, p.right_value}}, ir::DType::kI32, p.column_shape,
+                  fmt::format("Y{} = sum:i32[{}] {};", column_of(p), p.column_range, p.right));
+}
+
+// What is added to the sum by columns: the bias, less what the left's zero point brings.
+Result<void> add_by_columns(Row& row, const IntegerProduct& p, const Value* bias, bool by_columns,
+                            IntegerSum& out) {
+  if (by_columns && p.left_zero->known) {
+    PRUNERC_TRY(bias, bias_by_columns(row, p, bias));
+  }
+  const std::string here = column_of(p);
+  if (bias != nullptr) {
+    out.args.push_back({"c", bias});
+    out.more = "c" + here;
+  }
+  if (!by_columns || p.left_zero->known) return {};
+  PRUNERC_TRY(const Value* const sums, column_sums(row, p));
+  if (!p.leaves_left) out.args.push_back({"ZA", p.left_zero});
+  out.args.push_back({"cs", sums});
+  out.more +=
+      fmt::format("{}(0 - i32({})) * cs{}", out.more.empty() ? "" : " + ", p.left_zero_read, here);
+  return {};
 }
 
 }  // namespace
@@ -52,7 +82,6 @@ Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* b
   const bool has_left = !is_zero(p.left_zero), has_right = !is_zero(p.right_zero);
   const bool by_columns = has_left && !has_right && p.right_value->known &&
                           !p.column_range.empty() && p.left_zero->num_elements() == 1;
-  const std::string here = p.column.empty() ? "" : fmt::format("[{}]", p.column);
   IntegerSum out;
   std::string left = p.left, right = p.right;
   if (has_left && (p.leaves_left || !by_columns)) out.args.push_back({"ZA", p.left_zero});
@@ -65,13 +94,7 @@ Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* b
   const std::string target = p.target.empty() ? "" : fmt::format("[{}]", p.target);
   out.read = "acc" + target;
   out.statement = fmt::format("let {} = sum:i32[{}] {} * {};", out.read, p.reduced, left, right);
-  if (by_columns) {
-    PRUNERC_TRY(bias, column_sums(row, p, bias));
-  }
-  if (bias != nullptr) {
-    out.args.push_back({"c", bias});
-    out.more = "c" + here;
-  }
+  PRUNERC_TRY_VOID(add_by_columns(row, p, bias, by_columns, out));
   return out;
 }
 

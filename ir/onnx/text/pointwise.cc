@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace prunerc::onnx {
 
@@ -90,22 +91,53 @@ std::string stem_of(std::string_view op) {
   return stem;
 }
 
+namespace {
+
+// Known now, and no element is NaN.
+bool has_only_numbers(const Value& value) {
+  constexpr int64_t kMost = 1 << 16;
+  if (!ir::is_float(value.dtype)) return true;
+  if (!value.known || value.num_elements() > kMost) return false;
+  for (int64_t i = 0; i < value.num_elements(); ++i) {
+    if (std::isnan(value.element(i))) return false;
+  }
+  return true;
+}
+
+// "max(a, max(b, last))"
+std::string nested(std::string_view name, const std::vector<std::string>& before,
+                   std::string text) {
+  for (std::size_t i = before.size(); i-- > 0;)
+    text = fmt::format("{}({}, {})", name, before[i], text);
+  return text;
+}
+
+}  // namespace
+
 std::string extreme_text(std::string_view name, const std::vector<const Value*>& operands,
                          const std::vector<std::string>& reads) {
-  std::vector<std::string> numbers, others;
+  std::vector<std::string> numbers, others, tables;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    const bool is_number = !ir::is_float(operands[i]->dtype) || literal(*operands[i]);
+    const bool is_number = has_only_numbers(*operands[i]);
     (is_number ? numbers : others).push_back(reads[i]);
+    if (is_number && !literal(*operands[i])) tables.push_back(reads[i]);
   }
   // The last operand needs no check: it goes through all calls.
   std::string checks;
-  for (std::size_t i = 0; i + 1 < others.size(); ++i)
-    checks += fmt::format("if {0} != {0} then {0} else ", others[i]);
+  for (std::size_t i = 0; i + 1 < others.size(); ++i) {
+    std::string all = others[i];
+    if (i == 0) {
+      // What the first condition reads no condition hides: vectors are read whole. It is NaN where its last operand is.
+      std::vector<std::string> rest(others.begin() + 1, others.end());
+      rest.insert(rest.end(), tables.begin(), tables.end());
+      all = nested(name, rest, all);
+    }
+    checks += fmt::format("if {0} != {0} then {1} else ", all, others[i]);
+  }
   numbers.insert(numbers.end(), others.begin(), others.end());
-  std::string text = numbers.back();
-  for (std::size_t i = numbers.size() - 1; i-- > 0;)
-    text = fmt::format("{}({}, {})", name, numbers[i], text);
-  return checks + text;
+  std::string last = std::move(numbers.back());
+  numbers.pop_back();
+  return checks + nested(name, numbers, std::move(last));
 }
 
 std::string put(std::string_view text, std::string_view operand) {

@@ -99,6 +99,30 @@ TEST_CASE("Sums of products are linear, in windows too") {
   CHECK(kind_of("op a(X: f32[4,8]) -> (Y: f32[4]) { Y[i] = sum[k] X[i,k] * X[i,k]; }") == "reduce");
 }
 
+TEST_CASE("A product whose weights have a scale for each part is linear") {
+  // As MatMulNBits is imported, with as many rows as there are parts.
+  for (const std::string weight : {"f32(W[b,q,j])", "(f32(W[b,q,j]) - Z[b,j])"}) {
+    CHECK(kind_of("op a(A: f32[2,32], W: u8[2,16,6], S: f32[2,6], Z: f32[2,6]) -> (Y: f32[2,6]) { "
+                  "let acc[i,j] = sum[b,q] A[i,b*16 + q] * (" +
+                  weight + " * S[b,j]); Y[i,j] = acc[i,j] + Z[0,j]; }") == "linear");
+  }
+  CHECK(kind_of("op a(X: f32[4,8], g: f32[4]) -> (Y: f32[4]) { Y[i] = sum[k] X[i,k] * (X[i,k] * "
+                "g[i]); }") == "reduce");
+}
+
+TEST_CASE("Windows that are written out are windows") {
+  const std::string head = "op a(X: f32[4,9], b: f32) -> (Y: f32[4,8]) { let s[i,j] = ";
+  const std::string two = "X[i,j] + X[i,j+1]", tail = "; Y[i,j] = s[i,j] * b; }";
+  const net::CallFacts plain = facts_of(
+      "op a(X: f32[4,9]) -> (Y: f32[2,6]) { Y[i,j] = X[i*2,j] + X[i*2,j+3] + X[i*2 + 1,j] + "
+      "X[i*2 + 1,j+3]; }");
+  CHECK(plain.kind == net::CallKind::kWindow);
+  CHECK(plain.reads == std::vector<net::PortRead>{net::PortRead::kElsewhere});
+  CHECK(kind_of(head + two + " + (X[i,j+2] or 0) + (X[i,j-1] or b)" + tail) == "window");
+  CHECK(kind_of(head + two + tail) == "other");
+  CHECK(kind_of(head + two + " + X[i,j] * X[3 - i,j]" + tail) == "other");
+}
+
 TEST_CASE("Reductions are of rows if they go over the last axes and come back") {
   const std::string soft =
       "op a(X: f32[4,8]) -> (Y: f32[4,8]) { let m[i] = max[k] X[i,k]; let e[i,k] = exp(X[i,k] - "
