@@ -11,7 +11,7 @@
 namespace prunerc::ir {
 
 /// Hashed arguments, each as often as it is used. Two without residues modulo q are equal by chance with
-/// (weight + weight) / p at most: DESIGN.md, D13.
+/// (weight + weight) / p at most: DESIGN.md, D13 and D15.
 struct FpPoints {
   double hashed = 0, squares = 0;  // of all: their number; (degree + 1)^2, added up
   double lost = 0;                 // of those without a residue modulo q: their number;

@@ -81,7 +81,7 @@ struct Side {
 };
 
 // Chance that two of the hashed arguments are equal in one test and should not be: `own` are those of one output
-// element, `all` those of both programs. DESIGN.md, D13.
+// element, `all` those of both programs. DESIGN.md, D15.
 double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& world) {
   const double p = world.p().m;
   const double q = world.q().m;
@@ -112,7 +112,7 @@ double miss_of_integers(const FpCode& code, const FpDegrees& a, const FpDegrees&
   return std::min(mass == 0 ? 0 : mass * degree, 1 - std::pow(0.4, degree));
 }
 
-// Chance that one test misses a difference for another reason: DESIGN.md, D3 and D13.
+// Chance that one test misses a difference for another reason: DESIGN.md, D3, D13 and D15.
 double miss_of_one_test(const Side& spec, const Side& candidate, const FpWorld& world) {
   const FpDegrees& a = spec.degrees;
   const FpDegrees& b = candidate.degrees;
