@@ -112,15 +112,15 @@ TEST_CASE("A product whose weights have a scale for each part is linear") {
 
 TEST_CASE("Windows that are written out are windows") {
   const std::string head = "op a(X: f32[4,9], b: f32) -> (Y: f32[4,8]) { let s[i,j] = ";
-  const std::string two = "X[i,j] + X[i,j+1]", tail = "; Y[i,j] = s[i,j] * b; }";
+  const std::string two = "X[i,j + 0] + X[i,j+1]", tail = "; Y[i,j] = s[i,j] * b; }";
   const net::CallFacts plain = facts_of(
-      "op a(X: f32[4,9]) -> (Y: f32[2,6]) { Y[i,j] = X[i*2,j] + X[i*2,j+3] + X[i*2 + 1,j] + "
-      "X[i*2 + 1,j+3]; }");
+      "op a(X: f32[4,9]) -> (Y: f32[2,6]) { Y[i,j] = X[i*2,j + 0] + X[i*2,j+3] + "
+      "X[i*2 + 1,j + 0] + X[i*2 + 1,j+3]; }");
   CHECK(plain.kind == net::CallKind::kWindow);
   CHECK(plain.reads == std::vector<net::PortRead>{net::PortRead::kElsewhere});
   CHECK(kind_of(head + two + " + (X[i,j+2] or 0) + (X[i,j-1] or b)" + tail) == "window");
   CHECK(kind_of(head + two + tail) == "other");
-  CHECK(kind_of(head + two + " + X[i,j] * X[3 - i,j]" + tail) == "other");
+  CHECK(kind_of(head + two + " + X[i,j + 0] * X[3 - i,j + 0]" + tail) == "other");
 }
 
 TEST_CASE("Reductions are of rows if they go over the last axes and come back") {
