@@ -146,24 +146,30 @@ TEST_CASE("a block begins with the first tile that one of its queries sees", "[g
         std::vector<Counts>{{2, 1, 1}, {2, 1, 1}});
 }
 
-// Elements of the tile of keys that are in shared memory, in all its copies.
-int64_t elements_of_tile(const std::string& weight) {
+// Scope and shape of a lowered buffer.
+std::string place_of(const std::string& weight, std::string_view name) {
   const Result<Program> lowered =
       codegen::lower_gpu(parse_or_die(text_of({.weight = weight})), gpu_target());
   REQUIRE_OK(lowered);
   INFO(print(*lowered));
   for (const Buffer& buffer : lowered->buffers()) {
-    if (buffer.name != "KS") continue;
-    int64_t product = 1;
-    for (const Expr extent : buffer.shape) product *= constant_value(extent).value_or(1000);
-    return product;
+    if (buffer.name != name) continue;
+    std::string out(to_string(buffer.scope));
+    for (const Expr extent : buffer.shape) {
+      out += " " + std::to_string(constant_value(extent).value_or(-1));
+    }
+    return out;
   }
-  FAIL("no tile of keys");
-  return 0;
+  FAIL("no such buffer");
+  return "";
 }
 
-TEST_CASE("tiles of a loop that begins late are as small as others", "[gpu]") {
-  CHECK(elements_of_tile(kWindow) == elements_of_tile(Rows{}.weight));
+TEST_CASE("tiles of a loop that begins late are as small as others, and sums stay registers",
+          "[gpu]") {
+  for (const char* name : {"KS", "VS", "y"}) {
+    CHECK(place_of(kWindow, name) == place_of(Rows{}.weight, name));
+  }
+  CHECK(place_of(kWindow, "y") == "local 8 1 8");
 }
 
 TEST_CASE("in the text a block counts its own tiles", "[gpu]") {

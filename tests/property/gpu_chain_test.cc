@@ -255,6 +255,35 @@ TEST_CASE("warpgroups multiply whole tiles of 16-bit factors, others are left to
   CHECK_FALSE(has_sketch(single, chain_target()));
 }
 
+// Rows and keys in tiles, the axis `e` of any length, each matrix either way around.
+std::string group_attention(int64_t rows, int64_t keys, int64_t columns, bool turned) {
+  std::string text = replaced(replaced(kLongRows, "T=16", "T=" + std::to_string(rows)), "S=4096",
+                              "S=" + std::to_string(keys));
+  text = replaced(text, "E=64", "E=" + std::to_string(columns));
+  if (!turned) return text;
+  text = replaced(replaced(text, "Q: f16[H,T,E]", "Q: f16[H,E,T]"), "Q[h,t,e]", "Q[h,e,t]");
+  text = replaced(replaced(text, "K: f16[H,S,E]", "K: f16[H,E,S]"), "K[h,s,e]", "K[h,e,s]");
+  return replaced(replaced(text, "V: f16[H,S,E]", "V: f16[H,E,S]"), "V[h,s,e]", "V[h,e,s]");
+}
+
+TEST_CASE("whatever is drawn of a warpgroup's tiles has code") {
+  const int64_t shapes[][3] = {{64, 48, 40},  {64, 64, 24},   {128, 112, 80}, {192, 96, 72},
+                               {64, 160, 12}, {64, 256, 136}, {256, 144, 20}, {128, 208, 96}};
+  std::vector<Drawn> drawn;
+  for (const auto& [rows, keys, columns] : shapes) {
+    for (const bool turned : {false, true}) {
+      const std::string text = group_attention(rows, keys, columns, turned);
+      draw({text, program_of(text.c_str())}, kGroupChain, 6, &drawn);
+    }
+  }
+  for (const Drawn& d : drawn) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, chain_target());
+    CHECK((source.ok() ? std::string() : source.error().message()) == "");
+  }
+}
+
 TEST_CASE("warpgroups pass a fence before each barrier, and wait for each group of products") {
   std::vector<Drawn> drawn;
   for (const NamedProgram& op : group_chained_operators()) draw(op, kGroupChain, 0, &drawn);

@@ -320,6 +320,7 @@ constexpr Row kChainRows[] = {
     {nullptr, "attention", "T=33 S=51 E=24"},
     {nullptr, "attention", "H=1 T=128 S=160 E=64"},
     {nullptr, "attention", "H=1 T=32 S=48 E=128"},
+    {nullptr, "attention", "H=1 T=32 S=48 E=20"},
     {nullptr, "causal", ""},
     {nullptr, "causal", "T=37 E=16"},
     {nullptr, "windowed", ""},

@@ -1,6 +1,7 @@
 #include "codegen/lower/analysis/alloc_points.h"
 
 #include "codegen/lower/analysis/statements.h"
+#include "ir/thread_axis.h"
 
 #include <algorithm>
 #include <map>
@@ -11,6 +12,17 @@ namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
+
+// Does the block hand values on from one iteration of the loop to the next? Blocks of a grid that
+// have elements of their own do not, though where their sums begin may depend on their number.
+bool carries(const Block& block, const Loop& loop) {
+  const auto counts = [&](bool spatial) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+      return (iter.kind == IterKind::kSpatial) == spatial && mentions(iter.binding, loop.var->id);
+    });
+  };
+  return counts(false) && !(is_block_axis(loop.loop_kind) && counts(true));
+}
 
 // Where each intermediate is touched, as the loops around, outermost first.
 class AllocPointFinder {
@@ -53,11 +65,10 @@ class AllocPointFinder {
     const Block* const saved_block = std::exchange(block_, &block);
     const std::size_t saved_carried = carried_;
     if (saved_block == nullptr) carried_ = loops_.size();
+    for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
+      if (carries(block, *loops_[i])) carried_ = i;
+    }
     for (const IterVar& iter : block.iters) {
-      if (iter.kind == IterKind::kSpatial) continue;
-      for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
-        if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
-      }
       // The binding may go through iteration variables of the block around: all of its loops may
       // carry.
       if (saved_block != nullptr && iter.kind != IterKind::kSpatial)

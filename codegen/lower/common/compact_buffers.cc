@@ -1,14 +1,19 @@
 // Intermediates shrink to the hull of what is accessed below their Allocs.
 // Before: a buffer has the shape that the program declares. After: that of one execution of its
 // Alloc, as far as regions are known. A guard cuts off what lies beyond it, except from buffers
-// that may become registers: rows of whole vectors must not overlap.
+// that may become registers: rows of whole vectors must not overlap. Swizzled tiles keep whole
+// eights of rows.
 //     buffer T: f32[8, 4] local  for i in 8 { alloc T { for j in 4 { T[i, j] = A[i, j] }  .. } }
 // ~>  buffer T: f32[1, 4] local  for i in 8 { alloc T { for j in 4 { T[0, j] = A[i, j] }  .. } }
+#include "codegen/gpu_storage.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/region.h"
 #include "ir/arith/simplify.h"
+#include "ir/int_math.h"
+#include "ir/tensor/bulk_copy.h"
 
+#include <set>
 #include <vector>
 
 namespace prunerc::codegen {
@@ -28,7 +33,12 @@ class Compaction {
   Stmt go(Stmt s) {
     if (!s.defined()) return s;
     const VarRanges::Mark mark = ranges_.mark();
-    if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
+    if (const Loop* loop = s.as<Loop>()) {
+      ranges_.bind(loop->var, loop->extent);
+      for (const Attr& attr : loop->attrs) {
+        if (const auto id = buffer_named_by(attr, kSwizzleAttr)) swizzled_.insert(*id);
+      }
+    }
     if (const Alloc* alloc = s.as<Alloc>()) {
       const bool keep = skips_local_ && b_.buffer(alloc->buffer).scope == Scope::kLocal;
       Stmt body = keep ? alloc->body : shrink(*alloc);
@@ -60,6 +70,7 @@ class Compaction {
       region = touched(alloc, {true, false});
       extents = region_extents(b_, *region, ranges_);
     }
+    if (swizzled_.count(alloc.buffer) != 0) keep_eights(&extents);
     std::vector<Expr> shape(buffer.shape.begin(), buffer.shape.end());
     std::vector<Expr> starts(shape.size());
     bool changed = false;
@@ -76,6 +87,14 @@ class Compaction {
     buffer.shape = b_.copy(shape);
     b_.set_buffer(buffer);
     return rebase(alloc.body, alloc.buffer, starts);
+  }
+
+  // A swizzle repeats after eight rows, of which panels are made.
+  void keep_eights(std::vector<std::optional<Expr>>* extents) {
+    if (extents->size() < 2) return;
+    std::optional<Expr>& rows = (*extents)[extents->size() - 2];
+    const IntImm* imm = rows ? rows->as<IntImm>() : nullptr;
+    if (imm != nullptr) rows = b_.int_imm(ceil_div(imm->value, kSwizzleRows) * kSwizzleRows);
   }
 
   static int64_t bytes_of(const std::vector<std::optional<Expr>>& extents, DType dtype) {
@@ -132,6 +151,7 @@ class Compaction {
   IrBuilder b_;
   VarRanges ranges_;
   bool skips_local_;
+  std::set<BufferId> swizzled_;
 };
 
 }  // namespace

@@ -160,7 +160,7 @@ std::optional<std::vector<int64_t>> outer_extents(const ir::Block& block,
 
 // Of each block one mapping stays: of two products that follow each other the best ones by which rows and what is outside
 // are the same, and columns of the first are what the second adds up; of several such pairs those with the longest rows,
-// but best ones first. Of all others the best one.
+// but best ones first. Of all others the best one; beside such a pair none with a single row, as what combines tiles is.
 void choose_mappings(const schedule::Schedule& s, std::vector<MappedBlock>* blocks) {
   struct Pair {
     MappedBlock *first, *second;
@@ -192,6 +192,12 @@ void choose_mappings(const schedule::Schedule& s, std::vector<MappedBlock>* bloc
     std::swap(best->second->mappings[0], best->second->mappings[best->y]);
   }
   for (MappedBlock& mapped : *blocks) mapped.mappings.resize(1);
+  if (!best) return;
+  const BlockId first = best->first->block, second = best->second->block;
+  std::erase_if(*blocks, [&](const MappedBlock& mapped) {
+    const bool is_chained = mapped.block == first || mapped.block == second;
+    return !is_chained && mapped.mappings[0].extents[0] == 1;
+  });
 }
 
 // Every block that a tensor instruction can compute, as a matrix product. Warpgroups take matrices as they are, and

@@ -150,6 +150,10 @@ class GpuChain {
     // The block has all columns of the result.
     values_.n.blocks = 1;
     values_.n.tiles = -1;
+    if (columns % values_.tile[1] != 0) {
+      // Lanes take whole tiles out of their registers.
+      values_.n.of_warp = ceil_div(columns, values_.tile[1]) * values_.tile[1];
+    }
     std::vector<int64_t> steps;
     for (const int64_t n : lanes ? kLaneDepths : groups ? kGroupDepths : kDepthTiles) {
       if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
