@@ -63,8 +63,7 @@ class Compaction {
       const Expr unguarded = simplify(b_, region->box[d].extent, ranges_);
       if (unguarded.as<IntImm>() != nullptr) extents[d] = unguarded;
     }
-    // On a GPU only memory comes here: guards cut it off, and rows of a factor stay whole groups of
-    // eight.
+    // On a GPU only memory comes here.
     const bool is_tile = !skips_local_ && bytes_of(extents, buffer.dtype) <= kMaxRegisterTileBytes;
     if (!is_tile) {
       region = touched(alloc, {true, false});
