@@ -1,7 +1,7 @@
-// swizzle(@P, 0, 128): rows of 128 bytes, or multiples, are cut into the widest panels of 128, 64 or
-// 32 bytes that divide that, in which 16-byte pieces change places with the row (codegen/DESIGN.md,
-// 30). Needs: the written buffer is an intermediate in scope shared, of two dimensions or more, with
-// rows that long, not aligned. After: elements keep their indices; only addresses change.
+// swizzle(@P, 0, 128): rows of 128 bytes, or multiples, are cut into the widest panels of 128, 64
+// or 32 bytes that divide that, in which 16-byte pieces change places with the row. Needs: the
+// written buffer is an intermediate in scope shared, of two dimensions or more, with rows that
+// long, not aligned. After: elements keep their indices; only addresses change.
 //   block @P [v: S(8) = i, w: S(64) = j] { T[v, w] = X[v, w] }
 // ~>
 //   block @P [v: S(8) = i, w: S(64) = j] {swizzle_0 = 128} { T[v, w] = X[v, w] }
