@@ -22,6 +22,12 @@ struct Degree {
 
 constexpr Degree kAtom = {1, 0, 0, 0, 0};
 
+// A number of so many bits.
+Degree number(double bits) { return {0, 0, bits, 0, bits}; }
+Degree number_of(int64_t value) {
+  return number(std::log2(1 + std::fabs(static_cast<double>(value))));
+}
+
 Degree join(const Degree& a, const Degree& b) {
   return {std::max(a.num, b.num), std::max(a.den, b.den), std::max(a.bits, b.bits),
           std::max(a.ints, b.ints), std::max(a.width, b.width)};
@@ -64,7 +70,8 @@ double bits_of(double value) {
 
 class Analysis {
  public:
-  Analysis(const FpCode& code, int64_t max_visits) : code_(code), max_visits_(max_visits) {
+  Analysis(const FpCode& code, int64_t max_visits)
+      : code_(code), max_visits_(max_visits), slot_bits_(code.slots.size()) {
     for (const FpBuffer& buffer : code.buffers) {
       Degree d;
       if (buffer.role == BufferRole::kInput) {
@@ -106,6 +113,7 @@ class Analysis {
   const FpCode& code_;
   const int64_t max_visits_;
   std::vector<Degree> state_;
+  std::vector<double> slot_bits_;  // of loop variables
   FpDegrees out_;
   int64_t num_visits_ = 0;
   bool is_last_ = false;  // nothing is stored
@@ -144,16 +152,18 @@ Degree Analysis::unsigned_as(const FpExpr& n, const Degree& d) {
   return d;
 }
 
+// Loop variables are numbers of as many bits as their extents; lanes are part of one.
 Degree Analysis::affine(const FpAffine& a) {
-  Degree d;
-  const auto add = [&](int32_t node, int64_t coefficient) {
-    const double bits = std::log2(std::fabs(static_cast<double>(coefficient)));
-    d = sum(d, product(value(node), {0, 0, bits, 0, bits}));
+  Degree d = number_of(a.constant);
+  const auto add = [&](const Degree& of, int64_t coefficient) {
+    const double size = std::fabs(static_cast<double>(coefficient));
+    d = sum(d, product(of, number(std::log2(std::max(size, 1.0)))));
   };
-  for (const FpAffine::Term& t : a.varying) add(t.of, t.coefficient);
+  for (const FpAffine::Term& t : a.varying) add(value(t.of), t.coefficient);
   for (const FpAffine::Term& t : a.terms) {
-    const int32_t node = code_.slots[static_cast<std::size_t>(t.of)].node;
-    if (node >= 0) add(node, t.coefficient);
+    const auto slot = static_cast<std::size_t>(t.of);
+    const int32_t node = code_.slots[slot].node;
+    add(node >= 0 ? value(node) : number(slot_bits_[slot]), t.coefficient);
   }
   return held(DType::kI64, d);
 }
@@ -214,7 +224,9 @@ void Analysis::stmt(int32_t index) {
       }
       return;
     case FpStmtKind::kLoop:
-    case FpStmtKind::kLanes: decide(s.expr); return loop(s);
+    case FpStmtKind::kLanes:
+      slot_bits_[static_cast<std::size_t>(s.slot)] = decide(s.expr).width;
+      return loop(s);
     case FpStmtKind::kKernel: return stmt(s.body);
     case FpStmtKind::kBlock:
       decide(s.expr);
@@ -275,10 +287,7 @@ Degree Analysis::call(const FpExpr& n) {
 Degree Analysis::value(int32_t e) {
   const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
   switch (n.op) {
-    case FpOp::kConstI: {
-      const double bits = std::log2(1 + std::fabs(static_cast<double>(n.value)));
-      return {0, 0, bits, 0, bits};
-    }
+    case FpOp::kConstI: return number_of(n.value);
     case FpOp::kConstF:
       return {0, 0, bits_of(code_.constants[static_cast<std::size_t>(n.value)].value), 0, 0};
     case FpOp::kAffine: return affine(code_.affines[static_cast<std::size_t>(n.a)]);

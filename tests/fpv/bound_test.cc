@@ -212,5 +212,42 @@ TEST_CASE("where integers are made of roundings, those of all elements count") {
   CHECK(check(program("j < 200")).find("equal (chance of error 2^-2") == 0);
 }
 
+// With primes of 31 bits.
+FpvVerdict verdict_of(const std::string& spec, const std::string& candidate) {
+  FpvOptions options;
+  options.log2_error = 0;
+  return check_equivalent(parse_or_die(spec), parse_or_die(candidate), options);
+}
+
+TEST_CASE("coefficients made of loop variables count") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f64[2], B: f64[2]) -> (C: f64[2]) { for i in 2 { C[i] = " + value + " } }";
+  };
+  const std::string spec = program("A[i]");
+  // The product of a p and its q, for all that is known.
+  const FpvVerdict one =
+      verdict_of(spec, program("A[i] + B[i]*(f64(i*1073742623)*f64(i*536871311))"));
+  INFO(to_string(one));
+  CHECK((!one.ok() || one.log2_error >= -19.7));
+  // As many of them as the loop runs.
+  const FpvVerdict many = verdict_of(
+      "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0] }",
+      "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { buffer W: f64[1] global W[0] = 1f64 for i "
+      "in 4096 { W[0] = W[0]*(f64(i*4 + 536870915)*f64(i*8 + 1073741831)) } C[0] = A[0] + "
+      "B[0]*W[0] }");
+  INFO(to_string(many));
+  CHECK((!many.ok() || many.log2_error >= -8));
+}
+
+TEST_CASE("integers that wrap by a loop variable are decided by data") {
+  const auto program = [](const std::string& value) {
+    return "program p(X: i32[64]) -> (C: i32[64]) { for i in 64 { C[i] = " + value + " } }";
+  };
+  const FpvVerdict verdict = verdict_of(program("X[i]*i32(i*1073741824)"),
+                                        program("select(i == 2, 0i32, X[i]*i32(i*1073741824))"));
+  INFO(to_string(verdict));
+  CHECK(verdict.assumes.orders == verdict.ok());
+}
+
 }  // namespace
 }  // namespace prunerc::ir
