@@ -148,12 +148,7 @@ std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& 
     const int64_t differs = find_watched(spec_code, ours[o], [&](int64_t position) {
       const auto i = static_cast<std::size_t>(position);
       if (!is_float(buffer.dtype)) return x.v[i] != y.v[i];
-      const FpValue ours_i = x.value(i);
-      const FpValue theirs_i = y.value(i);
-      if (ours_i.p != theirs_i.p || ours_i.p2 != theirs_i.p2) return true;
-      // Only one side may have lost its residues modulo q.
-      const bool lost = ours_i.is_lost() || theirs_i.is_lost();
-      return !lost && (ours_i.q != theirs_i.q || ours_i.q2 != theirs_i.q2);
+      return !agree(x.value(i), y.value(i));
     });
     if (differs >= 0) return spec.element_name(ours[o], differs);
   }

@@ -127,7 +127,7 @@ void FpMachine::eval_comparison(const FpExpr& n, int d) {
   for (int l = 0; l < lanes; ++l) {
     const FpValue x = a.at(l);
     const FpValue y = b.at(l);
-    bool holds = x == y;
+    bool holds = agree(x, y);
     if (n.op == FpOp::kNeF) holds = !holds;
     if (n.op == FpOp::kLtF) holds = world_.less(x, y);
     if (n.op == FpOp::kLeF) holds = !world_.less(y, x);

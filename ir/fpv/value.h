@@ -17,7 +17,7 @@ struct FpValue {
   uint32_t q = 0;
   uint32_t p2 = 0, q2 = 0;  // the same modulo the second pair of primes of a wide world, else 0
   bool operator==(const FpValue&) const = default;
-  bool is_lost() const { return (q >> 31) != 0; }
+  constexpr bool is_lost() const { return (q >> 31) != 0; }
   bool is_special() const { return (p >> 31) != 0; }
   uint64_t word() const { return uint64_t{p} << 32 | q; }
   /// With `h`.
@@ -28,6 +28,11 @@ struct FpValue {
 };
 
 inline constexpr uint32_t kLost = uint32_t{1} << 31;
+/// Whether two are equal by all residues that both have.
+constexpr bool agree(const FpValue& x, const FpValue& y) {
+  if (x.p != y.p || x.p2 != y.p2) return false;
+  return x.is_lost() || y.is_lost() || (x.q == y.q && x.q2 == y.q2);
+}
 inline constexpr FpValue kPlusInfinity = {kLost | 1, 0};
 inline constexpr FpValue kMinusInfinity = {kLost | 2, 0};
 

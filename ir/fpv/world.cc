@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 namespace prunerc::ir {
 namespace {
@@ -263,11 +264,19 @@ uint64_t FpWorld::rank(FpValue x) const {
   if (x == kPlusInfinity) return 4 * kStep;
   uint64_t nearer = 0;
   for (DType t : {DType::kF64, DType::kF32, DType::kBF16, DType::kF16}) {  // largest range first
-    if (x == lowest(t)) return kStep + nearer;
-    if (x == highest(t)) return 3 * kStep - nearer;
+    if (agree(x, lowest(t))) return kStep + nearer;
+    if (agree(x, highest(t))) return 3 * kStep - nearer;
     ++nearer;
   }
-  return 2 * kStep - kStep / 2 + (x.hash(key_ + kOrder) >> 5);
+  // Equals have one rank, with and without residues modulo q.
+  const FpValue seen = {x.p, kLost, x.p2, 0};
+  return 2 * kStep - kStep / 2 + (seen.hash(key_ + kOrder) >> 5);
+}
+
+bool FpWorld::less(FpValue a, FpValue b) const {
+  const uint64_t x = rank(a), y = rank(b);
+  if (x != y) return x < y;
+  return !agree(a, b) && std::pair(a.q, a.q2) < std::pair(b.q, b.q2);
 }
 
 FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {

@@ -72,7 +72,7 @@ class FpWorld {
   FpValue min(DType dtype, FpValue a, FpValue b);
   /// The largest (smallest) of a and the values. Cost: less than one by one.
   FpValue extreme(Extreme which, DType dtype, FpValue a, std::span<const FpValue> values);
-  bool less(FpValue a, FpValue b) const { return rank(a) < rank(b); }
+  bool less(FpValue a, FpValue b) const;
 
   /// A denominator was 0: the choice of inputs decides nothing.
   bool divided_by_zero() const { return divided_by_zero_; }

@@ -241,6 +241,17 @@ TEST_CASE("equals among floats are tried, whatever is made of the comparison") {
   accepts(one_hot("f32(X[i] == m[0])"), one_hot("select(m[0] == X[i], 1f32, 0f32)"));
 }
 
+TEST_CASE("an exponential is compared with what is none") {
+  const auto program = [](const std::string& value) {
+    return "program p(X: f32[8]) -> (Y: f32[8]) { buffer m: f32[1] global m[0] = X[0] for i in 8 { "
+           "m[0] = max(m[0], X[i]) } for i in 8 { Y[i] = f32(" +
+           value + ") } }";
+  };
+  rejects(program("exp(X[i] - m[0]) == 1f32"), program("0f32"));
+  rejects(program("exp(X[i] - m[0]) < 1f32"), program("exp(X[i] - m[0]) <= 1f32"));
+  accepts(program("exp(X[i] - m[0]) == 1f32"), program("1f32 == exp(X[i])/exp(m[0])"));
+}
+
 TEST_CASE("values that a program compares with are among its inputs") {
   const auto differs = [](const std::string& spec, const std::string& candidate) {
     const FpvVerdict verdict = check(elementwise("f32", "f32", spec),
