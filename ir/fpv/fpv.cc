@@ -54,15 +54,18 @@ bool same_parameters(const FpCode& a, const FpCode& b) {
   return true;
 }
 
+// Of wide integers: half of them are near the extents, a quarter within 2^20 of 0, a quarter may be any (world.cc).
+double mass_near_zero(const FpCode& code) {
+  return 0.5 / static_cast<double>(code.largest_param_extent + 3) + 0x1p-23 + 0x1p-34;
+}
+
 // Largest probability of one value of an integer input.
 double mass_of_ints(const FpCode& code) {
   double mass = 0;
   for (const FpBuffer* input : parameters(code, BufferRole::kInput)) {
     if (is_float(input->dtype)) continue;
     const bool is_byte = input->dtype == DType::kI8 || input->dtype == DType::kU8;
-    mass = std::max(mass, is_bool(input->dtype) ? 0.5
-                          : is_byte             ? 1.0 / 256
-                                    : 0.5 / static_cast<double>(code.largest_param_extent + 3));
+    mass = std::max(mass, is_bool(input->dtype) ? 0.5 : is_byte ? 1.0 / 256 : mass_near_zero(code));
   }
   return mass;
 }
@@ -99,6 +102,10 @@ double vanishes(double degree, double bits, bool has_exp, const Modulus& p, cons
   double chance = has_exp ? degree / p.m + 4 * degree / q.m : degree / p.m * degree / q.m;
   const bool from_all = p.m > (uint32_t{1} << 30);
   if (from_all) chance += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
+  // One prime divides the coefficients, the other has a root.
+  if (from_all && !has_exp) {
+    chance += std::floor(bits / 29) / kNumSafePrimes * (degree / p.m + degree / q.m);
+  }
   return std::min(chance, 1.0);
 }
 

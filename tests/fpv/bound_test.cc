@@ -239,6 +239,22 @@ TEST_CASE("coefficients made of loop variables count") {
   CHECK((!many.ok() || many.log2_error >= -8));
 }
 
+TEST_CASE("a coefficient that one of the primes divides leaves the other") {
+  const std::string head = "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0]";
+  const FpvVerdict verdict = verdict_of(head + " }", head + " + B[0]*1073742623f64 }");
+  INFO(to_string(verdict));
+  CHECK(verdict.log2_error >= std::log2(1 / kNumSafePrimes * 0x1.8p-30));
+}
+
+TEST_CASE("of wide integers those near 0 are drawn in two ways") {
+  const FpvVerdict verdict =
+      verdict_of("program p(A: f32[1], X: i32[1048573]) -> (C: f32[1]) { C[0] = A[0]*f32(X[0]) }",
+                 "program p(A: f32[1], X: i32[1048573]) -> (C: f32[1]) { C[0] = f32(X[0])*A[0] }");
+  INFO(to_string(verdict));
+  CHECK(verdict.log2_error >= std::log2(0x1p-21 + 0x1p-23));
+  CHECK(verdict.log2_error < -20.6);
+}
+
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
   const auto program = [](const std::string& value) {
     return "program p(X: i32[64]) -> (C: i32[64]) { for i in 64 { C[i] = " + value + " } }";
