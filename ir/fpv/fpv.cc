@@ -220,8 +220,15 @@ class Check {
   FpvVerdict run();
 
  private:
+  // Chances of one test.
+  struct Miss {
+    double arithmetic = 0;  // without those of integers
+    double all = 0;
+  };
   bool compares_floats() const { return spec_.compares_floats || candidate_.compares_floats; }
-  std::optional<FpvVerdict> test(uint64_t index, std::optional<double>* miss);
+  bool has_bound() const { return spec_degrees_.is_finite() && degrees_.is_finite(); }
+  bool should_widen(const Miss& miss, double log2_error) const;
+  std::optional<FpvVerdict> test(uint64_t index, std::optional<Miss>* miss);
 
   const FpCode& spec_;
   const FpCode& candidate_;
@@ -235,7 +242,7 @@ class Check {
 
 // One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic. Where data decides, every
 // other one has inputs that are what the programs compare with.
-std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* miss) {
+std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<Miss>* miss) {
   const OrderModel model = compares_floats() ? OrderModel::kOrdered : OrderModel::kSets;
   const bool is_odd = assumes_.orders && index % 2 == 1;
   const bool few = is_odd && compares_floats();
@@ -269,13 +276,20 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
     const double chance =
         miss_of_one_test({spec_, spec_degrees_, spec}, {candidate_, degrees_, other}, world);
     // A world that was drawn again has as many chances.
-    const double all = (attempt > 0 ? kResamples : 1) * (chance + int_miss_);
-    *miss = all < 1 ? all : 1;
+    const double times = attempt > 0 ? kResamples : 1;
+    *miss = {times * chance, std::min(1.0, times * (chance + int_miss_))};
     return std::nullopt;
   }
   // Differences of few values are often 0.
   if (few) return std::nullopt;
   return verdict(VerdictKind::kUnsupported, "division by zero");
+}
+
+// Whether tests after one of this miss are worth more modulo two pairs of primes, another like it not being enough.
+bool Check::should_widen(const Miss& miss, double log2_error) const {
+  return width_ == WorldWidth::kOne && has_bound() && int_miss_ < 1 &&
+         !(miss.arithmetic <= kMissOfOnePair) &&
+         log2_error + std::log2(miss.all) > options_.log2_error;
 }
 
 FpvVerdict Check::run() {
@@ -289,25 +303,26 @@ FpvVerdict Check::run() {
       out.assumes.orders
           ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
           : 1;
-  const bool has_bound = spec_degrees_.is_finite() && degrees_.is_finite();
-  bool goes_on = has_bound;  // tests multiply, but not those that say nothing
+  bool goes_on = has_bound();  // tests multiply, but not those that say nothing
   while (out.tests < options_.max_tests &&
          (out.tests < at_least || (goes_on && out.log2_error > options_.log2_error))) {
-    std::optional<double> miss;
+    std::optional<Miss> miss;
     std::optional<FpvVerdict> ended = test(static_cast<uint64_t>(out.tests), &miss);
     ++out.tests;
     if (ended) {
       ended->tests = out.tests;
       return *ended;
     }
+    if (!miss) continue;
     // Hashes are no better than that.
-    if (miss && has_bound) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
-    goes_on = goes_on && (!miss || *miss < 1 || width_ == WorldWidth::kOne);
-    if (miss && *miss - int_miss_ > kMissOfOnePair) width_ = WorldWidth::kTwo;
+    if (has_bound()) out.log2_error += std::log2(std::max(miss->all, 0x1p-62));
+    const bool widens = should_widen(*miss, out.log2_error);
+    goes_on = goes_on && (miss->all < 1 || widens);
+    if (widens) width_ = WorldWidth::kTwo;
   }
   if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {
     FpvVerdict none = verdict(VerdictKind::kUnsupported,
-                              has_bound ? "no bound below one half" : "a degree without a bound");
+                              has_bound() ? "no bound below one half" : "a degree without a bound");
     none.alike = true;
     none.tests = out.tests;
     return none;

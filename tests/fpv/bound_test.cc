@@ -255,6 +255,16 @@ TEST_CASE("of wide integers those near 0 are drawn in two ways") {
   CHECK(verdict.log2_error < -20.6);
 }
 
+TEST_CASE("no more tests are run where integers leave none a bound") {
+  std::string product = "A[0]";
+  for (int i = 0; i < 64; ++i) product += "*f32(M[" + std::to_string(i) + "])";
+  const std::string text =
+      "program p(A: f32[1], M: bool[64]) -> (C: f32[1]) { C[0] = " + product + " }";
+  const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text));
+  CHECK(to_string(verdict) == "unsupported: no bound below one half");
+  CHECK(verdict.tests == 1);
+}
+
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
   const auto program = [](const std::string& value) {
     return "program p(X: i32[64]) -> (C: i32[64]) { for i in 64 { C[i] = " + value + " } }";
