@@ -5,15 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 namespace prunerc::ir {
 namespace {
-
-constexpr std::size_t kMostCones = std::size_t{1} << 20;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr FpCone kUnknown = {
-    kInfinity, kInfinity, false, {kInfinity, kInfinity, kInfinity, kInfinity, kInfinity}};
 
 /// Times p, the chance that a difference of degree 1 vanishes modulo p where there are exponentials:
 /// 1/p + 4/q, q = (p - 1) / 2.
@@ -104,10 +98,16 @@ std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
 
 uint32_t FpCones::id_of(const FpCone& cone) {
   if (all_[last_] == cone) return last_;
-  const FpCone& kept = all_.size() < kMostCones ? cone : kUnknown;
-  const auto [at, is_new] = ids_.try_emplace(kept, static_cast<uint32_t>(all_.size()));
-  if (is_new) all_.push_back(kept);
-  return last_ = at->second;
+  if (const auto at = ids_.find(cone); at != ids_.end()) return last_ = at->second;
+  if (all_.size() < most_) {
+    last_ = ids_.emplace(cone, static_cast<uint32_t>(all_.size())).first->second;
+    all_.push_back(cone);
+    return last_;
+  }
+  if (!is_full_) ids_.erase(all_.back());
+  is_full_ = true;
+  all_.back() = join(all_.back(), cone);
+  return last_ = static_cast<uint32_t>(all_.size()) - 1;
 }
 
 }  // namespace prunerc::ir

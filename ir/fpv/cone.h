@@ -48,9 +48,11 @@ FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& ma
 /// An argument that is hashed.
 FpPoints point(const FpCone& argument, bool may_be_lost);
 
-/// Numbers in place of cones, of which a program makes few. Beyond a million: one that bounds nothing.
+/// Numbers in place of cones, of which a program makes few. Beyond `most` cones the last number is one for all others,
+/// and stands for what bounds them all.
 class FpCones {
  public:
+  explicit FpCones(std::size_t most = std::size_t{1} << 20) : most_(most) {}
   uint32_t id_of(const FpCone& cone);
   const FpCone& at(uint32_t id) const { return all_[id]; }
 
@@ -61,6 +63,8 @@ class FpCones {
   std::vector<FpCone> all_ = {FpCone{}};  // 0: of a constant
   std::unordered_map<FpCone, uint32_t, Hash> ids_;
   uint32_t last_ = 0;
+  std::size_t most_;
+  bool is_full_ = false;  // the last one stands for several
 };
 
 }  // namespace prunerc::ir

@@ -1,4 +1,5 @@
 // At small primes wrong programs do pass now and then: no more often than the computed bound says.
+#include "ir/fpv/cone.h"
 #include "ir/fpv/fpv.h"
 #include "tests/support/check.h"
 
@@ -263,6 +264,20 @@ TEST_CASE("no more tests are run where integers leave none a bound") {
   const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text));
   CHECK(to_string(verdict) == "unsupported: no bound below one half");
   CHECK(verdict.tests == 1);
+}
+
+TEST_CASE("a full table of cones keeps those that it holds, and one for all others") {
+  const auto power = [](double degree) { return FpCone{degree, 0, false, {}}; };
+  FpCones cones(4);  // with that of constants
+  for (const double degree : {2, 3, 4})
+    CHECK(cones.at(cones.id_of(power(degree))) == power(degree));
+  CHECK(cones.at(cones.id_of(power(6))) == power(6));
+  CHECK(cones.at(cones.id_of(power(5))) == power(6));
+  CHECK(cones.id_of(power(4)) == cones.id_of(power(5)));
+  CHECK(cones.at(cones.id_of(power(4))) == power(6));
+  for (const double degree : {2, 3}) CHECK(cones.at(cones.id_of(power(degree))) == power(degree));
+  cones.id_of({1, 2, false, {}});
+  CHECK(cones.at(cones.id_of(power(5))) == FpCone{6, 2, false, {}});
 }
 
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
