@@ -265,7 +265,8 @@ Degree Analysis::call(const FpExpr& n) {
     case Intrinsic::kExp:
     case Intrinsic::kSigmoid:
     case Intrinsic::kTanh:
-      out_.has_products_in_exp |= !is_last_ && (x.num > 1 || x.den > 0);
+      // Sums of many as well: products of 1 - e^a are sums of exponentials.
+      out_.has_products_in_exp |= !is_last_ && (x.num > 1 || x.den > 0 || x.bits > 1);
       // 1 / (1 + e^-x).
       return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0, 0};
     case Intrinsic::kRsqrt: return {0, 1, 0, 0, 0};

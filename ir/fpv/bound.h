@@ -18,7 +18,7 @@ struct FpDegrees {
   double int_mass = 0;               // largest chance that two floats become one integer
   bool compares_data = false;        // a condition depends on data, or integer data may wrap
   bool is_too_long = false;          // nothing is known
-  bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
+  bool has_products_in_exp = false;  // an exponent is not one or a difference of inputs and hashes
   bool is_finite() const {
     return std::isfinite(numerator + denominator + bits + int_degree + largest);
   }

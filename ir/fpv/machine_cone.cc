@@ -4,6 +4,21 @@
 #include <algorithm>
 
 namespace prunerc::ir {
+namespace {
+
+// A power counts as 4 / q where its exponent has a root, which it has with degree / q: D3.
+constexpr double kDegreesOfExponent = 4;
+
+// Whether an exponential of one of n lanes is a power.
+bool is_any_kept(const FloatLanes& a, int n) {
+  if (!a.may_be_lost) return true;
+  for (int l = 0; l < (a.is_uniform ? 1 : n); ++l) {
+    if (!a.at(l).is_lost()) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 int FpMachine::num_on() const {
   if (mask_ == nullptr) return n_;
@@ -67,15 +82,21 @@ FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLan
   const bool is_binary = is_call && n.b >= 0;
   const bool is_ratio =
       is_call && (n.intrinsic == Intrinsic::kSigmoid || n.intrinsic == Intrinsic::kTanh);
+  const bool is_power = is_ratio || (is_call && n.intrinsic == Intrinsic::kExp);
   FpPoints made;
   // An exponential is a power, but that of an exponential is a hash.
-  if ((!is_ratio && !(is_call && n.intrinsic == Intrinsic::kExp)) || a.may_be_lost) {
+  if (!is_power || a.may_be_lost) {
     made = is_binary ? point(join(a.cone, b.cone), a.may_be_lost || b.may_be_lost)
                      : point(a.cone, a.may_be_lost);
   }
   points_ = points_ + count * made;
   FpCone out = kAtomCone;
-  if (is_ratio) out = {1, 1, false, {}};
+  if (is_power) {
+    const double degree = is_any_kept(a, n_) ? a.cone.num + a.cone.den : 1;
+    out.num = std::max(1.0, degree / kDegreesOfExponent);
+    out.is_term = degree <= 2;
+  }
+  if (is_ratio) out = {out.num, out.num, false, {}};
   if (is_call && n.intrinsic == Intrinsic::kRsqrt) out = {0, 1, false, {}};
   out.points = a.cone.points + made;
   if (is_binary) out.points = out.points + b.cone.points;

@@ -280,6 +280,39 @@ TEST_CASE("a full table of cones keeps those that it holds, and one for all othe
   CHECK(cones.at(cones.id_of(power(5))) == FpCone{6, 2, false, {}});
 }
 
+TEST_CASE("false accepts of exponentials of products stay under the bound") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[8]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  const std::string product = "A[0]*A[1]*A[2]*A[3]*A[4]*A[5]*A[6]*A[7]";
+  check_rate(program("exp(" + product + ")"), program("1f32"), 167, 20000);
+  check_rate(program("tanh(" + product + ")"), program("0f32"), 167, 20000);
+}
+
+TEST_CASE("the degree of an exponent counts") {
+  const std::string head = "program p(A: f32[1]) -> (C: f32[1]) { buffer W: f32[1] global ";
+  const FpvVerdict verdict =
+      verdict_of(head + "W[0] = A[0] for i in 4095 { W[0] = W[0]*A[0] } C[0] = exp(W[0]) }",
+                 head + "C[0] = 1f32 }");
+  INFO(to_string(verdict));
+  // Of A = 0 alone, or of what the verifier does not know not to be a root.
+  CHECK((!verdict.ok() || verdict.log2_error >= std::log2(4096 * 0x1p-30)));
+  const std::string same =
+      head + "W[0] = A[0] for i in 4095 { W[0] = W[0]*A[0] } C[0] = exp(W[0]) }";
+  CHECK(verdict_of(same, same).log2_error >= std::log2(4096 * 0x1p-30));
+}
+
+TEST_CASE("exponents that are sums of many inputs are said to want some of their own") {
+  const auto assumed = [](const std::string& exponent) {
+    const std::string text = "program p(A: f32[4]) -> (C: f32[1]) { C[0] = exp(" + exponent + ") }";
+    return verdict_of(text, text).assumes.private_exponents;
+  };
+  CHECK_FALSE(assumed("A[0] - max(A[1], A[2])"));
+  CHECK(assumed("A[0] + A[1] + A[2]"));
+  CHECK(assumed("A[0]*A[1]"));
+  CHECK(assumed("A[0]*3f32"));
+}
+
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
   const auto program = [](const std::string& value) {
     return "program p(X: i32[64]) -> (C: i32[64]) { for i in 64 { C[i] = " + value + " } }";
