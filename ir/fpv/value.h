@@ -36,21 +36,20 @@ constexpr bool agree(const FpValue& x, const FpValue& y) {
 inline constexpr FpValue kPlusInfinity = {kLost | 1, 0};
 inline constexpr FpValue kMinusInfinity = {kLost | 2, 0};
 
-/// A number in [0, m) from a hash; the bias is below m / 2^32.
-constexpr uint32_t hash_below(uint32_t hash, uint32_t m) {
-  return static_cast<uint32_t>(uint64_t{hash} * m >> 32);
+/// A number in [0, m) from a hash; the bias is below m / 2^64.
+constexpr uint32_t hash_below(uint64_t hash, uint32_t m) {
+  return static_cast<uint32_t>(static_cast<unsigned __int128>(hash) * m >> 64);
 }
 
 /// p, q and the second pair; 0: none.
 using FpPrimes = std::array<uint32_t, 4>;
 /// Residues from hashes.
 constexpr FpValue residues(uint64_t h, uint64_t more, const FpPrimes& primes) {
-  FpValue out = {hash_below(static_cast<uint32_t>(h >> 32), primes[0]),
-                 hash_below(static_cast<uint32_t>(more >> 32), primes[1])};
+  FpValue out = {hash_below(h, primes[0]), hash_below(more, primes[1])};
   if (primes[2] == 0) return out;
   const uint64_t third = mix64(more + 0x9E3779B97F4A7C15ULL);
-  out.p2 = hash_below(static_cast<uint32_t>(third >> 32), primes[2]);
-  out.q2 = hash_below(static_cast<uint32_t>(mix64(third + h) >> 32), primes[3]);
+  out.p2 = hash_below(third, primes[2]);
+  out.q2 = hash_below(mix64(third + h), primes[3]);
   return out;
 }
 

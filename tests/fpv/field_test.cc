@@ -102,6 +102,17 @@ TEST_CASE("values obey the laws of fields") {
   CHECK(w.mul(w.of_float(0.375, DType::kF32), w.of_int(8)) == w.of_int(3));
 }
 
+TEST_CASE("residues of hashes are as many for each residue") {
+  // Of numbers of 32 bits some residues would have one and some two.
+  const uint32_t m = 3221225471;
+  const uint64_t step = ~uint64_t{0} / m;
+  for (const uint64_t r : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{3}}) {
+    CHECK(hash_below(r * step + r + 1, m) == r);
+    CHECK(hash_below(r * step + step - 8, m) == r);
+  }
+  CHECK(hash_below(~uint64_t{0}, m) == m - 1);
+}
+
 TEST_CASE("wide worlds obey the laws of fields modulo both pairs of primes") {
   FpWorld w(42, {}, OrderModel::kSets, InputModel::kAllDifferent, WorldWidth::kTwo);
   const FpWorld narrow(42, {}, OrderModel::kSets);
