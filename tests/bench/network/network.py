@@ -172,7 +172,7 @@ def checked(options, model, threads):
         return "outputs not compared: " + (done.stderr.strip().splitlines() or ["no message"])[-1][:80], ""
     answer = json.loads(lines[-1])
     if answer["verdict"] != "right":
-        return "", "wrong values: %s" % answer["difference"]
+        return "", "wrong values: %s" % answer["difference"].replace("recorded in " + recorded, "by ONNX Runtime")
     return "outputs as ONNX Runtime's" if answer["recorded"] else "outputs not compared with ONNX Runtime's", ""
 
 
@@ -286,7 +286,7 @@ def means(rows):
         networks = {one["name"].rpartition("/")[0] for one in rows if "/t%d/" % threads in one["name"]}
         if ratios:
             out.append(row("geomean/t%d" % threads, round(statistics.geometric_mean(ratios), 4), "",
-                           "%d of %d networks" % (len(ratios), len(networks)), 1.10))
+                           "%d of %d networks; median %.2f" % (len(ratios), len(networks), statistics.median(ratios)), 1.10))
     return out
 
 
@@ -354,7 +354,7 @@ def main():
             spread = "%.2f-%.2f%s" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6, "*" if noisy else "")
             print("%-24s %7d %10.2f %17s  %s; %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers, words), flush=True)
     failed = [one for one in measured if one[4]]
-    if options.json and len(failed) < len(measured):
+    if options.json and (before or len(failed) < len(measured)):
         write(options.json, result_rows(measured, before))
     sys.exit("network: ours has no time of %d of %d" % (len(failed), len(measured)) if failed else 0)
 

@@ -29,14 +29,14 @@ class Rows(unittest.TestCase):
         self.assertEqual((2.0, "2.000 to 4.000 by round"), (rows["m/t2/ratio"]["value"], rows["m/t2/ratio"]["note"]))
         self.assertEqual("1 to 2 ms, rounds; outputs as ONNX Runtime's", rows["m/t2/prunerc"]["note"])
         self.assertEqual("3 to 9 ms, rounds", rows["m/t2/onnxruntime"]["note"])
-        self.assertEqual((2.0, "1 of 1 networks"), (rows["geomean/t2"]["value"], rows["geomean/t2"]["note"]))
+        self.assertEqual((2.0, "1 of 1 networks; median 2.00"), (rows["geomean/t2"]["value"], rows["geomean/t2"]["note"]))
 
     def test_a_network_that_fails_stays_in_sight(self):
         good = ("good.onnx", 1, {"prunerc": [1e6], "openvino": [2e6]}, "", "", set())
         rows = rows_of(good, ("bad.onnx", 1, {"openvino": [2e6]}, "", "wrong values: y[0] is 1", set()))
         self.assertEqual((None, "wrong values: y[0] is 1"), (rows["bad/t1/prunerc"]["value"], rows["bad/t1/prunerc"]["note"]))
         self.assertNotIn("bad/t1/ratio", rows)
-        self.assertEqual("1 of 2 networks", rows["geomean/t1"]["note"])
+        self.assertEqual("1 of 2 networks; median 2.00", rows["geomean/t1"]["note"])
 
     def test_a_file_is_whole_or_not_there(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -127,21 +127,23 @@ class Arguments(unittest.TestCase):
         self.assertEqual("no such operator", network.reason_of("warning: x\nerror: no such\n  operator\nhint: --partial\n"))
         self.assertEqual("no message", network.reason_of(""))
 
+    def fails_with(self, path):
+        self.addCleanup(setattr, network, "measure", network.measure)
+        self.addCleanup(setattr, sys, "argv", sys.argv)
+        network.measure = lambda *_: ({}, "", "exit 1", set())
+        sys.argv = ["network.py", "MODEL.onnx", "--threads", "1", "--json", path]
+        with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            network.main()
+        self.assertEqual("network: ours has no time of 1 of 1", ended.exception.code)
+
     def test_nothing_is_written_where_nothing_ran(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "out.json")
+            self.fails_with(path)
+            self.assertEqual([], os.listdir(folder))
             network.write(path, network.result_rows([("m.onnx", 1, {"prunerc": [1e6]}, "", "", set())]))
-            with open(path, encoding="utf-8") as file:
-                before = file.read()
-            self.addCleanup(setattr, network, "measure", network.measure)
-            self.addCleanup(setattr, sys, "argv", sys.argv)
-            network.measure = lambda *_: ({}, "", "exit 1", set())
-            sys.argv = ["network.py", "MODEL.onnx", "--threads", "1", "--json", path]
-            with self.assertRaises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                network.main()
-            self.assertEqual("network: ours has no time of 1 of 1", ended.exception.code)
-            with open(path, encoding="utf-8") as file:
-                self.assertEqual(before, file.read())
+            self.fails_with(path)
+            self.assertEqual(["m/t1/prunerc", "MODEL/t1/prunerc"], [row["name"] for row in network.rows_before(path)])
 
 
 if __name__ == "__main__":

@@ -337,7 +337,7 @@ def o1(files):
         table += [[task] + cells(read.rows[f"{column}/{task}"] for column in names) for task in results.values(read.rows, "o1_speed")]
         means = [read.rows[f"geomean/{column}"] for column in names]
         table += [["geometric mean"] + cells(means), ["asked for"] + [f"{row.goal:.3f}" for row in means]]
-        tables.append((f"`{name}.json`: speed, of the tuned kernel's; brackets: quartiles of turns, of means the least and the most", table))
+        tables += chunks(f"`{name}.json`: speed, of the tuned kernel's; brackets: quartiles of turns, of means the least and the most", table[0], table[1:])
     return tables
 
 
