@@ -349,26 +349,31 @@ program p(A: f16[64, 64], B: f16[64, 64], W: f16[64, 64], b: f32[64]) -> (Z: f32
   CHECK(chain_sketch(*space, kTensorChain) < 0);
 }
 
+// The chain's default candidate.
+search::Candidate chained(const search::Task& task) {
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  const int sketch = chain_sketch(*space, kTensorChain);
+  REQUIRE(sketch >= 0);
+  Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
+  REQUIRE_OK(made);
+  return std::move(made).value();
+}
+
 TEST_CASE("attention over many keys in tiles has no scores in global memory") {
   for (const char* target : {"cuda:h100", "cuda-host:sm_80"}) {
     INFO(target);
-    const search::Task task =
-        search::make_task("op", program_of(split_attention().c_str()), gpu_target(target));
-    const Result<search::SearchSpace> space = search::make_space(task);
-    REQUIRE_OK(space);
-    const int sketch = chain_sketch(*space, kTensorChain);
-    REQUIRE(sketch >= 0);
-    const Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
-    REQUIRE_OK(made);
-    INFO(schedule::print(made->trace));
-    CHECK(num_kernels(made->program) == kSplitKernels);
+    const search::Candidate made =
+        chained(search::make_task("op", program_of(split_attention().c_str()), gpu_target(target)));
+    INFO(schedule::print(made.trace));
+    CHECK(num_kernels(made.program) == kSplitKernels);
     ir::walk(
-        made->program.root(),
+        made.program.root(),
         [&](ir::Stmt s) {
           const auto* block = s.as<ir::Block>();
           for (const ir::Access& access :
                block != nullptr ? block->writes : std::span<const ir::Access>()) {
-            const ir::Buffer& buffer = made->program.buffer(access.buffer);
+            const ir::Buffer& buffer = made.program.buffer(access.buffer);
             INFO(buffer.name);
             CHECK((buffer.scope != ir::Scope::kGlobal ||
                    num_elements(buffer) < int64_t{2} * 64 * 8192));
@@ -377,7 +382,7 @@ TEST_CASE("attention over many keys in tiles has no scores in global memory") {
         },
         [](ir::Expr) {});
     // Of Q, and of K and V at places that are no plain variables, vectors of 16 bytes are fetched.
-    CHECK(num_times(schedule::print(made->trace), ", 32, 8])") == 3);
+    CHECK(num_times(schedule::print(made.trace), ", 32, 8])") == 3);
   }
 }
 
@@ -385,13 +390,8 @@ TEST_CASE("attention over many keys in tiles has no scores in global memory") {
 TEST_CASE("attention over many keys in tiles has a verdict in finite fields") {
   const search::Task task = search::make_task(
       "op", program_of(split_attention("S=1024, E=64, B=512").c_str()), chain_target());
-  const Result<search::SearchSpace> space = search::make_space(task);
-  REQUIRE_OK(space);
-  const int sketch = chain_sketch(*space, kTensorChain);
-  REQUIRE(sketch >= 0);
-  const Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
-  REQUIRE_OK(made);
-  const search::SampledVerdict found = search::check_schedule(task, made->trace, made->program);
+  const search::Candidate made = chained(task);
+  const search::SampledVerdict found = search::check_schedule(task, made.trace, made.program);
   INFO(search::to_string(found));
   CHECK(found.verdict.ok());
   CHECK(found.verdict.log2_error <= -40);
