@@ -23,10 +23,12 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "cpu", "suite"))
+import noise
+
 SEED = 0
 MIN_SECONDS, MIN_RUNS = 1.0, 5
-RETRIES = 2  # of a turn in which other work had the CPUs
-NOISE = 0.05  # of the CPUs' time, for others
 
 SESSION = """
 import sys, onnxruntime as ort
@@ -191,24 +193,19 @@ def time_ours(options, model, threads):
     return json.loads(done.stdout.splitlines()[-1])["rows"][0], ""
 
 
-def cpu_seconds():
-    """(of all processes since the machine started, of those that this one has waited for)"""
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _, _, irq, soft_irq, steal = map(int, file.readline().split()[1:9])
+def others_seconds():
+    """CPU seconds of all processes but those that this one has waited for."""
     mine = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK"), mine.ru_utime + mine.ru_stime
+    return noise.cpu_seconds() - mine.ru_utime - mine.ru_stime
 
 
 def quiet(turn, ns_of):
     """(what `turn` answers, whether others had the CPUs): of several tries the first that is quiet, else the fastest."""
     best = None
-    for _ in range(1 + RETRIES):
-        start, (all_before, own_before) = time.monotonic(), cpu_seconds()
+    for _ in range(1 + noise.RETRIES):
+        start, before = time.monotonic(), others_seconds()
         answer = turn()
-        all_after, own_after = cpu_seconds()
-        if ns_of(answer) is None:
-            return answer, False
-        if all_after - all_before - (own_after - own_before) <= NOISE * os.cpu_count() * (time.monotonic() - start):
+        if ns_of(answer) is None or not noise.is_loud(others_seconds() - before, time.monotonic() - start):
             return answer, False
         best = answer if best is None or ns_of(answer) < ns_of(best) else best
     return best, True

@@ -25,20 +25,12 @@ sys.path.insert(0, HERE)
 
 import contestants
 import networks
+import noise
 import score
 import table
 
 SEED = 0  # of searches and inputs
-RETRIES = 2  # of a turn in which other work had the CPUs
-NOISE = 0.05  # of the CPUs' time, for others
 START_SECONDS, TURN_SECONDS = 240, 120  # after which a contestant is given up
-
-
-def cpu_seconds():
-    """Of all processes, since the machine started."""
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _, _, irq, soft_irq, steal = map(int, file.readline().split()[1:9])
-    return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds_of(pid):
@@ -97,17 +89,17 @@ class Contestant:
     def turn(self, seconds):
         """One round; of several tries, where others had the CPUs, the fastest."""
         best, noisy = None, True
-        for _ in range(1 + RETRIES):
+        for _ in range(1 + noise.RETRIES):
             if self.refused:
                 return
-            start, all_before, own_before = time.monotonic(), cpu_seconds(), cpu_seconds_of(self.process.pid)
+            start, all_before, own_before = time.monotonic(), noise.cpu_seconds(), cpu_seconds_of(self.process.pid)
             answer = self.ask(f"time {seconds}")
             if "ns" not in answer:
                 return
-            others = cpu_seconds() - all_before - (cpu_seconds_of(self.process.pid) - own_before)
+            others = noise.cpu_seconds() - all_before - (cpu_seconds_of(self.process.pid) - own_before)
             us = statistics.median(answer["ns"]) / 1000
             best = us if best is None else min(best, us)
-            noisy = others > NOISE * os.cpu_count() * (time.monotonic() - start)
+            noisy = noise.is_loud(others, time.monotonic() - start)
             if not noisy:
                 break
         self.us.append(best)
