@@ -278,7 +278,7 @@ def result_rows(measured, before=()):
 def means(rows):
     """Geometric means of the ratios, for each number of threads."""
     out = []
-    for threads in sorted({int(one["name"].split("/t")[-1].split("/")[0]) for one in rows}):
+    for threads in sorted({int(one["name"].split("/")[1][1:]) for one in rows}):
         ratios = [one["value"] for one in rows if one["name"].endswith("/t%d/ratio" % threads)]
         networks = {one["name"].rpartition("/")[0] for one in rows if "/t%d/" % threads in one["name"]}
         if ratios:

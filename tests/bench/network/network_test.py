@@ -23,11 +23,12 @@ def rows_of(*measured):
 
 class Rows(unittest.TestCase):
     def test_ratios_are_by_round_beside_the_better_engine(self):
-        times = {"prunerc": [1e6, 2e6, 1e6], "onnxruntime": [3e6, 9e6, 3e6], "openvino": [2e6, 8e6, 2e6]}
+        times = {"prunerc": [1e6, 2e6, 1e6], "tasks": [1e6, 1e6, 1e6], "onnxruntime": [3e6, 9e6, 3e6], "openvino": [2e6, 8e6, 2e6]}
         rows = rows_of(("a/m.onnx@n=1", 2, times, "outputs as ONNX Runtime's", "", {"openvino"}))
         self.assertEqual((True, False), (rows["m/t2/ratio"]["noisy"], rows["m/t2/onnxruntime"]["noisy"]))
         self.assertEqual((2.0, "2.000 to 4.000 by round"), (rows["m/t2/ratio"]["value"], rows["m/t2/ratio"]["note"]))
         self.assertEqual("1 to 2 ms, rounds; outputs as ONNX Runtime's", rows["m/t2/prunerc"]["note"])
+        self.assertEqual((1.0, 1.05), (rows["m/t2/whole_over_tasks"]["value"], rows["m/t2/whole_over_tasks"]["goal"]))
         self.assertEqual("3 to 9 ms, rounds", rows["m/t2/onnxruntime"]["note"])
         self.assertEqual((2.0, "1 of 1 networks; median 2.00"), (rows["geomean/t2"]["value"], rows["geomean/t2"]["note"]))
 
