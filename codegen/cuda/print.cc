@@ -279,6 +279,7 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   const bool unrolls = must_unroll(loop);
   const IntImm* extent = loop.extent.as<IntImm>();
   const int64_t copies = copies_;
+  if (unrolls) copied_vars_.insert(loop.var->id);
   if (unrolls && extent != nullptr) copies_ *= extent->value;
   line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
   const bool is_long = extent != nullptr && extent->value > std::numeric_limits<int32_t>::max();
