@@ -84,6 +84,7 @@ class KernelPrinter {
   bool vector_store(const ir::Loop& loop, const ir::Store& store);
   void load_vectors(ir::Expr value, const ir::Loop& loop, const std::string& lane,
                     std::vector<const ir::ExprNode*>* bound);
+  std::vector<const ir::Load*> vector_loads(ir::Expr value, const ir::Loop& loop);
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   bool padded_copy(const ir::Loop& loop, const ir::Store& store);
   bool element_copy(const ir::Store& store);
@@ -221,7 +222,8 @@ class KernelPrinter {
   const GpuStorage& storage_;
   const Kernel& kernel_;
   const ir::Target& target_;
-  const bool is_continuous_;  // no value jumps
+  const bool is_continuous_;             // no value jumps
+  const std::set<ir::BufferId> stored_;  // by this kernel
   ir::VarRanges ranges_;
   std::string out_;
   int indent_ = 0;
