@@ -63,6 +63,7 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
         R"(pr_ldmatrix_x4_trans\(.* / 16 \* 8\).*, i\d+ \* 32, (0|i\d+ \* \d+)\);)"}) {
     CHECK(std::regex_search(swizzled, std::regex(read)));
   }
+  CHECK(count(swizzled, ") ^ (") == 0);
 
   const std::string async = text_of("matmul_cp_async");
   CHECK(count(async, "pr_cp_async<16>") == 4);
