@@ -38,7 +38,7 @@ constexpr Pass kCpuPasses[] = {
 
 constexpr Pass kGpuPasses[] = {
     PRUNERC_PASS(check_register_ownership,      kRequired),
-    PRUNERC_PASS(end_masked_loops,              kOptional),
+    PRUNERC_PASS(trim_masked_loops,             kOptional),
     PRUNERC_PASS(lower_cross_thread_reductions, kRequired),
     PRUNERC_PASS(lower_init,                    kRequired),
     PRUNERC_PASS(distribute_thread_loops,       kRequired),

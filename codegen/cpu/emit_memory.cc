@@ -1,7 +1,7 @@
 // Indices, addresses and loads.
 #include "codegen/cpu/emitter.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/arith/simplify.h"
-#include "ir/equal.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 
@@ -23,17 +23,6 @@ namespace {
 constexpr int64_t kMaxShuffleStride = 4;
 
 int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
-
-// Is the load part of e, and of nothing in it that a condition may leave out?
-bool always_loads(Expr e, Expr load) {
-  if (structural_equal(e, load)) return true;
-  if (const Select* select = e.as<Select>()) return always_loads(select->condition, load);
-  const bool is_lazy = e.kind() == ExprKind::kAnd || e.kind() == ExprKind::kOr;
-  if (is_lazy) return always_loads(as_binary(e)->lhs, load);
-  bool found = false;
-  for_each_child(e, [&](Expr child) { found = found || always_loads(child, load); });
-  return found;
-}
 
 }  // namespace
 

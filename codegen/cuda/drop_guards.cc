@@ -194,13 +194,15 @@ class RegisterGuards {
   bool stays_inside(Stmt s) {
     if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
     bool inside = s.as<If>() == nullptr;  // conditions below are asked about by themselves
-    if (const Store* store = s.as<Store>()) inside = in_shape(store->buffer, store->indices);
+    if (const Store* store = s.as<Store>()) {
+      inside = is_in_shape(b_, store->buffer, store->indices, ranges_);
+    }
     for_each_child(
         s, [&](Stmt child) { inside = inside && stays_inside(child); },
         [&](Expr value) {
           walk(value, [&](Expr e) {
             if (const Load* load = e.as<Load>()) {
-              inside = inside && in_shape(load->buffer, load->indices);
+              inside = inside && is_in_shape(b_, load->buffer, load->indices, ranges_);
             }
             const BinaryNode* node = as_binary(e);
             const bool divides = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
@@ -209,17 +211,6 @@ class RegisterGuards {
           });
         });
     return inside;
-  }
-
-  bool in_shape(BufferId id, std::span<const Expr> indices) {
-    const Buffer& buffer = b_.buffer(id);
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      if (prove_less_equal(b_.int_imm(0), indices[d], ranges_, kEffort) != Proof::kYes ||
-          prove_less(indices[d], buffer.shape[d], ranges_, kEffort) != Proof::kYes) {
-        return false;
-      }
-    }
-    return true;
   }
 
   IrBuilder b_;
@@ -255,6 +246,18 @@ Stmt hoist(IrBuilder& b, Stmt s) {
 }
 
 }  // namespace
+
+bool is_in_shape(IrBuilder& b, BufferId id, std::span<const Expr> indices,
+                 const VarRanges& ranges) {
+  const Buffer& buffer = b.buffer(id);
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (prove_less_equal(b.int_imm(0), indices[d], ranges, kEffort) != Proof::kYes ||
+        prove_less(indices[d], buffer.shape[d], ranges, kEffort) != Proof::kYes) {
+      return false;
+    }
+  }
+  return true;
+}
 
 Program drop_guards(const Program& lowered) {
   const Program fewer = RegisterGuards(lowered).run(lowered);

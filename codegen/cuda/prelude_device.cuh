@@ -155,19 +155,23 @@ template <int N> PR_FN void pr_cp_async_wait() {
 #endif
 
 // ---- Fragments: 8x8 matrices of 16-bit elements; lane 8*i + j gives row j of matrix i. ----
+// A row is at (row ^ flip) + more. Units: bytes.
 #define PR_LDMATRIX(suffix, mods)                                                              \
-  PR_FN void pr_ldmatrix_x1##suffix(unsigned(&r)[1], const void* row) {                        \
+  PR_FN void pr_ldmatrix_x1##suffix(unsigned(&r)[1], const void* row, int flip = 0,            \
+                                    int more = 0) {                                            \
     asm volatile("ldmatrix.sync.aligned.m8n8.x1" mods ".shared.b16 {%0}, [%1];"                \
-                 : "=r"(r[0]) : "r"(pr_smem_(row)) : "memory");                                \
+                 : "=r"(r[0]) : "r"((pr_smem_(row) ^ flip) + more) : "memory");                \
   }                                                                                            \
-  PR_FN void pr_ldmatrix_x2##suffix(unsigned(&r)[2], const void* row) {                        \
+  PR_FN void pr_ldmatrix_x2##suffix(unsigned(&r)[2], const void* row, int flip = 0,            \
+                                    int more = 0) {                                            \
     asm volatile("ldmatrix.sync.aligned.m8n8.x2" mods ".shared.b16 {%0, %1}, [%2];"            \
-                 : "=r"(r[0]), "=r"(r[1]) : "r"(pr_smem_(row)) : "memory");                    \
+                 : "=r"(r[0]), "=r"(r[1]) : "r"((pr_smem_(row) ^ flip) + more) : "memory");    \
   }                                                                                            \
-  PR_FN void pr_ldmatrix_x4##suffix(unsigned(&r)[4], const void* row) {                        \
+  PR_FN void pr_ldmatrix_x4##suffix(unsigned(&r)[4], const void* row, int flip = 0,            \
+                                    int more = 0) {                                            \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" mods ".shared.b16 {%0, %1, %2, %3}, [%4];"    \
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                              \
-                 : "r"(pr_smem_(row)) : "memory");                                             \
+                 : "r"((pr_smem_(row) ^ flip) + more) : "memory");                             \
   }
 PR_LDMATRIX(, "")
 PR_LDMATRIX(_trans, ".trans")

@@ -180,9 +180,11 @@ PR_FN void pr_cp_async_commit() { pr_api_->cp_async_commit(pr_self_()); }
 template <int N> PR_FN void pr_cp_async_wait() { pr_api_->cp_async_wait(pr_self_(), N); }
 
 // ---- Fragments. ----
-#define PR_LDMATRIX(suffix, op, n)                                                  \
-  PR_FN void pr_ldmatrix_x##n##suffix(unsigned(&r)[n], const void* row) {           \
-    pr_warp_(op, n, 0, row, nullptr, r);                                            \
+// A row is at (row ^ flip) + more. Units: bytes.
+#define PR_LDMATRIX(suffix, op, n)                                                       \
+  PR_FN void pr_ldmatrix_x##n##suffix(unsigned(&r)[n], const void* row, int flip = 0,    \
+                                      int more = 0) {                                    \
+    pr_warp_(op, n, 0, (const char*)((pr_address_)row ^ flip) + more, nullptr, r);       \
   }
 PR_LDMATRIX(, kPrHostLdMatrix, 1)
 PR_LDMATRIX(, kPrHostLdMatrix, 2)

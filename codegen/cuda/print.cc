@@ -31,7 +31,8 @@ KernelPrinter::KernelPrinter(const Program& program, const GpuStorage& storage,
       storage_(storage),
       kernel_(kernel),
       target_(target),
-      is_continuous_(is_continuous(program)) {
+      is_continuous_(is_continuous(program)),
+      stored_(stored_buffers(kernel.body)) {
   for (const Loop* loop : kernel.grid) {
     unroll_limit_ = std::max(unroll_limit_, attr_of(*loop, kUnrollAttr).value_or(0));
   }
@@ -114,13 +115,12 @@ bool KernelPrinter::must_unroll(const Loop& loop) const {
 
 void KernelPrinter::declare_arguments(KernelText* out) {
   std::set<BufferId> used = loaded_buffers(own_statements());
-  const std::set<BufferId> stored = stored_buffers(kernel_.body);
-  used.insert(stored.begin(), stored.end());
+  used.insert(stored_.begin(), stored_.end());
   std::string params;
   for (BufferId id : used) {
     const Buffer& arg = buffer(id);
     if (arg.scope != Scope::kGlobal) continue;
-    const bool is_stored = stored.count(id) != 0;
+    const bool is_stored = stored_.count(id) != 0;
     const std::string_view prefix = arg.role == BufferRole::kInput    ? "in"
                                     : arg.role == BufferRole::kOutput ? "out"
                                                                       : "tmp";
@@ -154,7 +154,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
                    [](const auto& l) { return l.second.is_shared; })) {
     cluster_ = 1;
   }
-  for (BufferId id : stored_buffers(kernel_.body)) {
+  for (BufferId id : stored_) {
     if (buffer(id).scope != Scope::kShared) continue;
     const Extent& extent = storage_.extents.at(id);
     out->shared_bytes = std::max(out->shared_bytes, extent.offset + extent.size_bytes);
@@ -279,6 +279,7 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   const bool unrolls = must_unroll(loop);
   const IntImm* extent = loop.extent.as<IntImm>();
   const int64_t copies = copies_;
+  if (unrolls) copied_vars_.insert(loop.var->id);
   if (unrolls && extent != nullptr) copies_ *= extent->value;
   line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
   const bool is_long = extent != nullptr && extent->value > std::numeric_limits<int32_t>::max();

@@ -390,16 +390,16 @@ uint64_t bits_of(const Term& term, const VarRanges& ranges) {
 
 }  // namespace
 
-bool KernelPrinter::stands_still(const Term& term) const {
-  bool stands = true;
+bool depends_only_on(const Term& term, const std::set<VarId>& vars) {
+  bool only = true;
   for (Expr atom : term.factors()) {
     walk(atom, [&](Expr e) {
       const Var* var = e.as<Var>();
-      stands = stands && (var == nullptr || thread_vars_.count(var->id) != 0);
-      return stands;
+      only = only && (var == nullptr || vars.count(var->id) != 0);
+      return only;
     });
   }
-  return stands;
+  return only;
 }
 
 // Takes out of an index what loops add to it that are whole pieces of one row, in bits that nothing
@@ -413,7 +413,8 @@ Linear KernelPrinter::take_pieces(Linear* index, int64_t row, int64_t piece) con
     const uint64_t bits = term.coef % row == 0 ? 0 : bits_of(term, ranges_);
     if ((bits & seen & of_row) != 0) return {};
     seen |= bits;
-    const bool moves = bits != 0 && (bits & ~of_pieces) == 0 && !stands_still(term);
+    const bool moves =
+        bits != 0 && (bits & ~of_pieces) == 0 && !depends_only_on(term, thread_vars_);
     (moves ? pieces : rest).terms.push_back(term);
   }
   *index = std::move(rest);
@@ -422,29 +423,34 @@ Linear KernelPrinter::take_pieces(Linear* index, int64_t row, int64_t piece) con
 
 // A swizzle repeats itself: what moves by whole periods stands outside, so that the rest is one value
 // for all copies of unrolled loops and all stages. So is that of all pieces of a row.
-std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
-  const auto it = storage_.swizzles.find(id);
-  if (it == storage_.swizzles.end()) return unswizzled_index_text(id, flat_index);
-  const int64_t elem_bytes = byte_size(buffer(id).dtype);
-  const int64_t period = it->second / kSwizzlePiece * kSwizzleLine / elem_bytes;
+KernelPrinter::SwizzledIndex KernelPrinter::swizzled_index(BufferId id, Expr flat_index) {
+  const int64_t bytes = storage_.swizzles.at(id), elem_bytes = byte_size(buffer(id).dtype);
+  const int64_t period = bytes / kSwizzlePiece * kSwizzleLine / elem_bytes;
   const Linear all = to_linear(b_, flat_index, ranges_);
   Linear inside = Linear::of(floor_mod(all.constant, period));
   Linear outside = Linear::of(all.constant - inside.constant);
   for (const Term& term : all.terms) {
     (term.coef % period == 0 ? outside : inside).terms.push_back(term);
   }
-  const bool repeats = !all.overflow && interval_of(inside, ranges_).lo >= 0;
-  if (!repeats) inside = all, outside = {};
-  const Linear pieces =
-      repeats ? take_pieces(&inside, it->second / elem_bytes, kSwizzlePiece / elem_bytes)
-              : Linear();
-  std::string text = fmt::format("pr_swizzled<{}, {}>({})", it->second, elem_bytes,
-                                 unswizzled_index_text(id, to_expr(b_, inside)));
-  if (!pieces.is_constant(0)) {
-    text = fmt::format("({} ^ ({}))", text, unswizzled_index_text(id, to_expr(b_, pieces)));
-  }
-  if (outside.is_constant(0)) return text;
-  return text + " + " + unswizzled_index_text(id, to_expr(b_, outside));
+  if (all.overflow || interval_of(inside, ranges_).lo < 0) return {all, {}, {}};
+  Linear pieces = take_pieces(&inside, bytes / elem_bytes, kSwizzlePiece / elem_bytes);
+  return {std::move(inside), std::move(pieces), std::move(outside)};
+}
+
+std::string KernelPrinter::swizzled_index_text(BufferId id, const SwizzledIndex& index) {
+  const auto text_of = [&](const Linear& part) {
+    return unswizzled_index_text(id, to_expr(b_, part));
+  };
+  std::string text = fmt::format("pr_swizzled<{}, {}>({})", storage_.swizzles.at(id),
+                                 byte_size(buffer(id).dtype), text_of(index.inside));
+  if (!index.pieces.is_constant(0)) text = fmt::format("({} ^ ({}))", text, text_of(index.pieces));
+  if (index.outside.is_constant(0)) return text;
+  return text + " + " + text_of(index.outside);
+}
+
+std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
+  if (storage_.swizzles.count(id) == 0) return unswizzled_index_text(id, flat_index);
+  return swizzled_index_text(id, swizzled_index(id, flat_index));
 }
 
 // Rows as wide as the swizzle follow each other, panel by panel: what TMA and wgmma take, and what

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace prunerc::codegen {
 
@@ -138,6 +139,25 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
   return text;
 }
 
+// The row as ldmatrix takes it: an address, bytes XORed to that and bytes added then. What loops move within rows and what
+// their copies add stands beside the address, so that it is one for all steps of a tile.
+std::string KernelPrinter::swizzled_row(BufferId id, Expr flat_index) {
+  SwizzledIndex index = swizzled_index(id, flat_index);
+  if (index.pieces.is_constant(0)) return address(id, flat_index);
+  const int64_t bytes = byte_size(buffer(id).dtype);
+  const Linear pieces = std::exchange(index.pieces, {}) * bytes;
+  Linear added = Linear::of(index.outside.constant), base;
+  for (const Term& term : index.outside.terms) {
+    (depends_only_on(term, copied_vars_) ? added : base).terms.push_back(term);
+  }
+  index.outside = std::move(base);
+  const auto text_of = [&](const Linear& part) {
+    return unswizzled_index_text(id, to_expr(b_, part));
+  };
+  return fmt::format("{} + {}, {}, {}", buffers_.at(id), swizzled_index_text(id, index),
+                     text_of(pieces), text_of(added * bytes));
+}
+
 // The address `row` and `column` away from where the operand starts.
 std::string KernelPrinter::row_address_at(const TensorMatch::Operand& at, Expr row, Expr column) {
   // Where the source is indexed with the columns first, its rows are the second dimension.
@@ -166,7 +186,7 @@ std::string KernelPrinter::row_address_at(const TensorMatch::Operand& at, Expr r
   };
   shift(row_dim, row);
   shift(1 - row_dim, column);
-  return address(at.buffer, flat(at.buffer, indices));
+  return swizzled_row(at.buffer, flat(at.buffer, indices));
 }
 
 std::string KernelPrinter::tensor_operand(const TensorIntrinsic& intrinsic, std::size_t index,

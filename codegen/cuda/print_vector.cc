@@ -1,9 +1,11 @@
 // Accesses of several elements at once.
+#include "codegen/cuda/drop_guards.h"
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/simplify.h"
+#include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/query.h"
 
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace prunerc::codegen {
 
@@ -102,11 +105,6 @@ std::vector<std::pair<int64_t, int64_t>> pieces(int64_t lanes, int64_t bytes) {
   std::vector<std::pair<int64_t, int64_t>> out;
   for (int64_t at = 0; at < lanes; at += step) out.push_back({at, step});
   return out;
-}
-
-// What stands behind a condition must not be read without it.
-bool decides(Expr e) {
-  return e.as<Select>() != nullptr || e.as<And>() != nullptr || e.as<Or>() != nullptr;
 }
 
 bool is_vector(int64_t lanes, int64_t bytes) {
@@ -246,12 +244,7 @@ bool KernelPrinter::vector_update(const Loop& loop, const Store& store) {
   if (buffer(store.buffer).scope != Scope::kLocal || fragments_.count(store.buffer) != 0) {
     return false;
   }
-  bool has_vector = false;
-  walk(store.value, [&](Expr e) {
-    has_vector = has_vector || reads_vector(e, loop);
-    return !has_vector && !decides(e);
-  });
-  if (!has_vector) return false;
+  if (vector_loads(store.value, loop).empty()) return false;
   const int64_t lanes = loop.extent.as<IntImm>()->value;
   line("{");
   ++indent_;
@@ -275,27 +268,64 @@ bool KernelPrinter::reads_vector(Expr e, const Loop& loop) {
          lane_base(load->buffer, load->indices, loop).has_value();
 }
 
+namespace {
+
+/// What may leave a load out.
+enum class Hidden : uint8_t { kByData, kByIndex };
+
+// f(load, hidden) of each load in e but those in subscripts.
+template <typename F>
+void for_each_load(Expr e, Hidden hidden, F&& f) {
+  if (const Load* load = e.as<Load>()) return f(*load, hidden);
+  Expr condition;
+  if (const Select* select = e.as<Select>()) condition = select->condition;
+  if (e.as<And>() != nullptr || e.as<Or>() != nullptr) condition = as_binary(e)->lhs;
+  const bool by_index = condition.defined() && !has_load(condition);
+  for_each_child(e, [&](Expr child) {
+    for_each_load(child, by_index && !child.is(condition) ? Hidden::kByIndex : hidden, f);
+  });
+}
+
+}  // namespace
+
+// The loads that are done whatever conditions say; and those that data decide about, of elements that are there in any case
+// and that no thread of the kernel writes. What an index hides may be whole tiles, which nobody should fetch.
+std::vector<const Load*> KernelPrinter::vector_loads(Expr value, const Loop& loop) {
+  std::vector<const Load*> out;
+  for_each_load(value, Hidden::kByData, [&](const Load& load, Hidden hidden) {
+    if (!reads_vector(&load, loop)) return;
+    const auto may_be_done = [&] {
+      return hidden == Hidden::kByData && stored_.count(load.buffer) == 0 &&
+             is_in_shape(b_, load.buffer, load.indices, ranges_);
+    };
+    if (always_loads(value, &load) || may_be_done()) out.push_back(&load);
+  });
+  return out;
+}
+
 void KernelPrinter::load_vectors(Expr value, const Loop& loop, const std::string& lane,
                                  std::vector<const ExprNode*>* bound) {
   const int64_t lanes = loop.extent.as<IntImm>()->value;
-  walk(value, [&](Expr e) {
-    if (decides(e)) return false;
-    const Load* load = e.as<Load>();
-    if (load == nullptr) return true;
-    if (!reads_vector(e, loop)) return false;
-    const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
-    const int64_t bytes = byte_size(load->dtype);
-    const std::string name = fresh("v");
-    line(fmt::format("{} {}[{}];", memory_type(load->dtype), name, lanes));
-    for (const auto& [at, n] : pieces(lanes, bytes)) {
-      line(
-          fmt::format("pr_load<{}>({} + {}, {});", n * bytes, name, at,
-                      address(load->buffer, simplify(b_, b_.add(*from, b_.int_imm(at)), ranges_))));
+  for (const Load* load : vector_loads(value, loop)) {
+    const auto same = std::find_if(bound->begin(), bound->end(), [&](const ExprNode* other) {
+      return structural_equal(Expr(other), Expr(load));
+    });
+    std::string text = same != bound->end() ? loaded_.at(*same) : "";
+    if (text.empty()) {
+      const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
+      const int64_t bytes = byte_size(load->dtype);
+      const std::string name = fresh("v");
+      line(fmt::format("{} {}[{}];", memory_type(load->dtype), name, lanes));
+      for (const auto& [at, n] : pieces(lanes, bytes)) {
+        const Expr place = simplify(b_, b_.add(*from, b_.int_imm(at)), ranges_);
+        line(fmt::format("pr_load<{}>({} + {}, {});", n * bytes, name, at,
+                         address(load->buffer, place)));
+      }
+      text = to_register(load->dtype, {fmt::format("{}[{}]", name, lane)}).text;
     }
-    loaded_[e.node()] = to_register(load->dtype, {fmt::format("{}[{}]", name, lane)}).text;
-    bound->push_back(e.node());
-    return false;
-  });
+    loaded_[load] = std::move(text);
+    bound->push_back(load);
+  }
 }
 
 }  // namespace prunerc::codegen

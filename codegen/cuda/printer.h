@@ -32,6 +32,9 @@ struct Text {
 /// The text, in parentheses if it binds weaker than `at_least`.
 std::string within(const Text& t, Prec at_least);
 
+/// Has the term no variables but these?
+bool depends_only_on(const ir::Term& term, const std::set<ir::VarId>& vars);
+
 /// Type of an element in memory: "pr_f16".
 std::string_view memory_type(ir::DType t);
 /// Type that holds a value: f16 and bf16 are held as rounded floats, small integers as int.
@@ -81,6 +84,7 @@ class KernelPrinter {
   bool vector_store(const ir::Loop& loop, const ir::Store& store);
   void load_vectors(ir::Expr value, const ir::Loop& loop, const std::string& lane,
                     std::vector<const ir::ExprNode*>* bound);
+  std::vector<const ir::Load*> vector_loads(ir::Expr value, const ir::Loop& loop);
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   bool padded_copy(const ir::Loop& loop, const ir::Store& store);
   bool element_copy(const ir::Store& store);
@@ -96,6 +100,7 @@ class KernelPrinter {
                              const ir::TensorMatch::Operand& at);
   std::string row_address(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch::Operand& at);
   std::string row_address_at(const ir::TensorMatch::Operand& at, ir::Expr row, ir::Expr column);
+  std::string swizzled_row(ir::BufferId id, ir::Expr flat_index);
   ir::Expr fragment_flat(ir::BufferId id, std::span<const ir::Expr> indices);
   std::optional<ir::Expr> lane_of(const Fragment& fragment);
   std::optional<ir::Expr> fragment_offset(ir::BufferId id, std::span<const ir::Expr> indices,
@@ -202,8 +207,12 @@ class KernelPrinter {
   std::string unswizzled_address(ir::BufferId id, ir::Expr flat_index);
   std::string unswizzled_index_text(ir::BufferId id, ir::Expr flat_index);
   std::string index_text(ir::BufferId id, ir::Expr flat_index);
-  /// While loops of the thread run.
-  bool stands_still(const ir::Term& term) const;
+  /// Where an element of a swizzled buffer is: (swizzle of `inside` ^ pieces) + outside.
+  struct SwizzledIndex {
+    ir::Linear inside, pieces, outside;
+  };
+  SwizzledIndex swizzled_index(ir::BufferId id, ir::Expr flat_index);
+  std::string swizzled_index_text(ir::BufferId id, const SwizzledIndex& index);
   ir::Linear take_pieces(ir::Linear* index, int64_t row, int64_t piece) const;
   const ir::Buffer& buffer(ir::BufferId id) const { return b_.buffer(id); }
   bool is_wide(ir::BufferId id) const;
@@ -213,7 +222,8 @@ class KernelPrinter {
   const GpuStorage& storage_;
   const Kernel& kernel_;
   const ir::Target& target_;
-  const bool is_continuous_;  // no value jumps
+  const bool is_continuous_;             // no value jumps
+  const std::set<ir::BufferId> stored_;  // by this kernel
   ir::VarRanges ranges_;
   std::string out_;
   int indent_ = 0;
@@ -222,6 +232,7 @@ class KernelPrinter {
   std::map<std::string, int, std::less<>> num_names_;
   std::set<ir::VarId> unrolled_;                         // index registers
   std::set<ir::VarId> thread_vars_;                      // of thread.x, .y and .z
+  std::set<ir::VarId> copied_vars_;                      // of unrolled loops: constants of a copy
   std::map<ir::BufferId, std::size_t> lane_dims_;        // leading dimensions that are the thread
   std::map<const ir::ExprNode*, std::string> loaded_;    // loads that a vector access did
   std::array<const ir::Loop*, kNumThreadDims> lanes_{};  // while finding lane dimensions

@@ -47,7 +47,7 @@ PassFunction unmask_vector_tails;
 /// Changes nothing. Errors: ThreadOwner (a thread reads registers that another one wrote).
 PassFunction check_register_ownership;
 /// Loops over tiles begin and end where a mask hides the others from the whole block.
-PassFunction end_masked_loops;
+PassFunction trim_masked_loops;
 /// Reductions over threads become partial results that shuffles and shared memory combine.
 /// Errors: Unsupported (a reducer that is not known to combine; a guard that relates its loops with
 /// others).

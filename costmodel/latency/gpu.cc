@@ -2,7 +2,7 @@
 
 #include "costmodel/latency/gpu_kernel.h"
 #include "costmodel/latency/gpu_nest.h"
-#include "ir/analysis/masks/loop_ends.h"
+#include "ir/analysis/masks/loop_trims.h"
 #include "ir/tensor/bulk_copy.h"
 
 #include <algorithm>
@@ -117,14 +117,14 @@ Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym wave_bytes, con
   return unique + max(0, wave_bytes - unique) * lost;
 }
 
-/// By loop: the part that runs of those that end with a mask.
+/// By loop: the part that runs of those that a mask trims.
 using Shares = std::map<ir::LoopId, double>;
 
 Shares masked_shares(const ir::Program& program) {
   Shares out;
   if (!program.domain().empty()) return out;
   ir::IrBuilder b(program);
-  for (const auto& [loop, end] : ir::masked_loop_ends(b, program)) out.emplace(loop, end.share);
+  for (const auto& [loop, trim] : ir::masked_loop_trims(b, program)) out.emplace(loop, trim.share);
   return out;
 }
 

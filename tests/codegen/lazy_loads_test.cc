@@ -58,12 +58,14 @@ TEST_CASE("a load that its statement, or one beside it, does anyway has no mask"
   CHECK(num_masked_loads(lanes("select(X[vj] < 0f32, X[vj] * 3f32, X[vj])")) == 0);
   CHECK(num_masked_loads(lanes("Z[vj] + select(X[vj] < 0f32, Z[vj], X[vj])")) == 0);
   CHECK(num_masked_loads(lanes(kMaxOfTwo)) == 0);
+  CHECK(num_masked_loads(lanes("select(X[vj] < 0f32, Z[vj], Z[vj] + X[vj])")) == 0);
   CHECK(num_masked_loads(positions(16)) == 0);
 }
 
 TEST_CASE("a load that conditions hide wherever it stands keeps its mask") {
   CHECK(num_masked_loads(lanes("select(X[vj] < 0f32, Z[vj], X[vj])")) > 0);
-  CHECK(num_masked_loads(lanes("select(X[vj] < 0f32, Z[vj], Z[vj] + X[vj])")) > 0);
+  CHECK(num_masked_loads(
+            lanes("select(X[vj] < 0f32, select(X[vj] < -1f32, Z[vj], 0f32), Z[vj] + X[vj])")) > 0);
   // Another element than the one that is loaded anyway.
   CHECK(num_masked_loads(lanes("Z[vj] + select(X[vj] < 0f32, Z[vj + 1], 0f32)")) > 0);
 }
@@ -74,7 +76,8 @@ TEST_CASE("values are the same without those masks") {
     CHECK(compare_with_interpreter(positions(n), positions(n), 1) == "");
     for (const char* value :
          {"select(X[vj] < 0f32, X[vj] * 3f32, X[vj])", "Z[vj] + select(X[vj] < 0f32, Z[vj], X[vj])",
-          "select(X[vj] < 0f32, Z[vj], X[vj])", "Z[vj] + select(X[vj] < 0f32, Z[vj + 1], 0f32)"}) {
+          "select(X[vj] < 0f32, Z[vj], X[vj])", "select(X[vj] < 0f32, Z[vj], Z[vj] + X[vj])",
+          "Z[vj] + select(X[vj] < 0f32, Z[vj + 1], 0f32)"}) {
       INFO(value);
       CHECK(compare_with_interpreter(lanes(value, n), lanes(value, n), 2) == "");
     }

@@ -1,5 +1,7 @@
 #include "codegen/lower/analysis/statements.h"
 
+#include "ir/equal.h"
+
 #include <algorithm>
 
 namespace prunerc::codegen {
@@ -49,6 +51,19 @@ std::set<BufferId> loaded_buffers(Stmt s) {
         });
       });
   return out;
+}
+
+bool always_loads(Expr e, Expr load) {
+  if (structural_equal(e, load)) return true;
+  if (const Select* select = e.as<Select>()) {
+    return always_loads(select->condition, load) ||
+           (always_loads(select->on_true, load) && always_loads(select->on_false, load));
+  }
+  const bool is_lazy = e.kind() == ExprKind::kAnd || e.kind() == ExprKind::kOr;
+  if (is_lazy) return always_loads(as_binary(e)->lhs, load);
+  bool found = false;
+  for_each_child(e, [&](Expr child) { found = found || always_loads(child, load); });
+  return found;
 }
 
 int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }

@@ -26,6 +26,8 @@ std::set<ir::BufferId> stored_buffers(ir::Stmt s);
 std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
 /// Statements that store to the buffer, copies of loops counted once.
 int64_t num_stores(ir::Stmt s, ir::BufferId buffer);
+/// Does e do the load whatever the conditions in it say? In a condition, or in both of what it decides between.
+bool always_loads(ir::Expr e, ir::Expr load);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// What one step of the variable adds; nullopt if e is not affine in it.

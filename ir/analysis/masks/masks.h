@@ -18,7 +18,7 @@
 namespace prunerc::ir {
 
 /// What becomes of instances that nobody needs: they are left out, and what they alone read is not needed either (those
-/// that compute a tile run); or they run, but in loops that end early, and what they read must be there.
+/// that compute a tile run); or they run, but in loops that are trimmed, and what they read must be there.
 enum class Unneeded : uint8_t { kLeftOut, kRun };
 
 /// What follows from conditions that are affine comparisons of block variables; others say nothing.

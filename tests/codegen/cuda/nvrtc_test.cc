@@ -71,6 +71,7 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   pr_ldmatrix_x1_trans(r1, smem + 16 * t);
   pr_ldmatrix_x2_trans(r2, smem + 16 * t);
   pr_ldmatrix_x4_trans(r4, smem + 16 * t);
+  pr_ldmatrix_x4(r4, smem + 16 * t, 64, 1024);
   r4[0] = pr_pack(pr_to_f16(x), pr_to_f16(x)) + pr_pack(pr_to_bf16(x), pr_to_bf16(x)) + pr_to_tf32(x);
   int n[4] = {1, 2, 3, 4};
   pr_mma_m16n8k16_f16(v, r4, r2);

@@ -213,6 +213,25 @@ TEST_CASE("ldmatrix gives each lane what the registry says, and stmatrix puts it
   CHECK(out->front().substr(512) == memory);
 }
 
+TEST_CASE("ldmatrix reads rows at an address that is XORed, and then added to") {
+  Matrix m = random_matrix(16, 16, 7);
+  std::string memory;
+  for (const int value : m.values) memory += encode(DType::kF16, value);
+  const std::string body =
+      "  PR_SHARED(smem, 1024);\n"
+      "  pr_copy<16>(smem + 512 + lane * 16, p0 + lane * 16);\n"
+      "  pr_sync_warp();\n"
+      "  unsigned r[4];\n"
+      // The right half first.
+      "  pr_ldmatrix_x4(r, smem + lane % 16 * 32 + lane / 16 * 16, 16, 512);\n"
+      "  for (int i = 0; i < 4; ++i) ((unsigned*)p2)[lane * 4 + (i ^ 2)] = r[i];\n";
+  const auto out = run_warp(body, memory, "", 512);
+  if (!out.ok()) FAIL(out.error().message());
+  const Result<const TensorIntrinsic*> found = ir::find_tensor("ldmatrix_x4_f16");
+  REQUIRE(found.ok());
+  CHECK(unpack(operand_of(**found, "D"), DType::kF16, 16, 16, out->front()).values == m.values);
+}
+
 TEST_CASE("ldmatrix.trans gives a row-major B what mma wants of it") {
   const Result<const TensorIntrinsic*> found = ir::find_tensor("mma_m16n8k16_f16");
   REQUIRE(found.ok());

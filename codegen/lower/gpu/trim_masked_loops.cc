@@ -7,7 +7,7 @@
 //       for t in 16 bind(thread.x) { block "Y" .. s + max(0, b - 1) .. } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/masks/loop_ends.h"
+#include "ir/analysis/masks/loop_trims.h"
 #include "ir/map.h"
 #include "ir/tensor/bulk_copy.h"
 
@@ -18,12 +18,13 @@ namespace {
 
 using namespace ir;
 
-class LoopEnding {
+class LoopTrimming {
  public:
-  explicit LoopEnding(const Program& program) : b_(program), ends_(masked_loop_ends(b_, program)) {}
+  explicit LoopTrimming(const Program& program)
+      : b_(program), trims_(masked_loop_trims(b_, program)) {}
 
   Program run(const Program& program) {
-    return ends_.empty() ? program : b_.finish(go(program.root()));
+    return trims_.empty() ? program : b_.finish(go(program.root()));
   }
 
  private:
@@ -31,12 +32,12 @@ class LoopEnding {
     if (!s.defined() || s.as<Block>() != nullptr) return s;
     Stmt r = map_stmts(b_, s, [&](Stmt child) { return go(child); });
     const Loop* loop = r.as<Loop>();
-    const auto end = loop != nullptr ? ends_.find(loop->id) : ends_.end();
+    const auto trim = loop != nullptr ? trims_.find(loop->id) : trims_.end();
     // Producer and consumer of a ring buffer count iterations each for itself.
-    if (end == ends_.end() || holds_bulk_copy(r)) return r;
+    if (trim == trims_.end() || holds_bulk_copy(r)) return r;
     Loop changed = *loop;
-    changed.extent = end->second.iterations;
-    if (const Expr first = end->second.first; first.defined()) {
+    changed.extent = trim->second.iterations;
+    if (const Expr first = trim->second.first; first.defined()) {
       const VarMap shifted = {{loop->var->id, b_.add(Expr(loop->var), first)}};
       changed.body = substitute(b_, loop->body, shifted);
     }
@@ -44,13 +45,13 @@ class LoopEnding {
   }
 
   IrBuilder b_;
-  std::map<LoopId, LoopEnd> ends_;
+  std::map<LoopId, LoopTrim> trims_;
 };
 
 }  // namespace
 
-Result<Program> end_masked_loops(const Program& program, const Target&) {
-  return LoopEnding(program).run(program);
+Result<Program> trim_masked_loops(const Program& program, const Target&) {
+  return LoopTrimming(program).run(program);
 }
 
 }  // namespace prunerc::codegen

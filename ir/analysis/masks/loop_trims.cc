@@ -1,4 +1,4 @@
-#include "ir/analysis/masks/loop_ends.h"
+#include "ir/analysis/masks/loop_trims.h"
 
 #include "ir/analysis/masks/masks.h"
 #include "ir/arith/simplify.h"
@@ -28,18 +28,18 @@ bool is_uniform(const Loop& loop) {
   return is_block_axis(loop.loop_kind) || loop.loop_kind == LoopKind::kSerial;
 }
 
-class LoopEnds {
+class LoopTrims {
  public:
-  LoopEnds(IrBuilder& b, const Program& program) : b_(b), program_(program) {
+  LoopTrims(IrBuilder& b, const Program& program) : b_(b), program_(program) {
     visit(program.root());
     if (!has_masks_) candidates_.clear();
     if (!candidates_.empty()) masks_.emplace(b, program, Unneeded::kRun);
   }
 
-  std::map<LoopId, LoopEnd> run() {
-    std::map<LoopId, LoopEnd> out;
+  std::map<LoopId, LoopTrim> run() {
+    std::map<LoopId, LoopTrim> out;
     for (const Loops& nest : candidates_) {
-      const LoopEnd part = part_of(needed_in(nest), nest);
+      const LoopTrim part = part_of(needed_in(nest), nest);
       if (part.iterations.defined()) out[nest.back()->id] = part;
     }
     return out;
@@ -62,7 +62,7 @@ class LoopEnds {
     if (loop != nullptr) {
       ranges_.bind(loop->var, loop->extent);
       loops_.push_back(loop);
-      if (may_end_early()) candidates_.push_back(loops_);
+      if (may_be_trimmed()) candidates_.push_back(loops_);
     }
     // What stands outside of blocks says nothing of who needs it.
     if (s.as<Store>() != nullptr) opaque_.insert(opaque_.end(), loops_.begin(), loops_.end());
@@ -73,7 +73,7 @@ class LoopEnds {
   }
 
   // Whether the innermost loop is one that the threads of a block run together.
-  bool may_end_early() const {
+  bool may_be_trimmed() const {
     const Loop& loop = *loops_.back();
     bool has_threads = false;
     walk(
@@ -188,7 +188,7 @@ class LoopEnds {
   }
 
   // One iteration runs in any case. Null iterations: all of them.
-  LoopEnd part_of(const Needed& needed, const Loops& nest) {
+  LoopTrim part_of(const Needed& needed, const Loops& nest) {
     const Loop& loop = *nest.back();
     const VarRanges ranges = ranges_of_loops(nest.size() - 1, nest);
     const Expr one = b_.int_imm(1);
@@ -201,7 +201,7 @@ class LoopEnds {
     }
     const bool is_whole = constant_value(end) == constant_value(loop.extent);
     if (constant_value(first) == 0) {
-      return is_whole ? LoopEnd{} : LoopEnd{{}, end, share_of(end, nest)};
+      return is_whole ? LoopTrim{} : LoopTrim{{}, end, share_of(end, nest)};
     }
     const Expr iterations = simplify(b_, b_.sub(end, first), ranges);
     return {first, iterations, share_of(iterations, nest)};
@@ -321,9 +321,9 @@ class LoopEnds {
 
 }  // namespace
 
-std::map<LoopId, LoopEnd> masked_loop_ends(IrBuilder& b, const Program& program) {
+std::map<LoopId, LoopTrim> masked_loop_trims(IrBuilder& b, const Program& program) {
   if (!program.root().defined()) return {};
-  return LoopEnds(b, program).run();
+  return LoopTrims(b, program).run();
 }
 
 }  // namespace prunerc::ir

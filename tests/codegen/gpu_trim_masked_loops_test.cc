@@ -1,4 +1,4 @@
-// Loops over tiles that begin and end with a mask: how many tiles run, what keeps all of them, and that values are the same.
+// Loops over tiles that a mask trims: how many tiles run, what keeps all of them, and that values are the same.
 #include "codegen/codegen.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/passes.h"
@@ -82,8 +82,8 @@ std::string text_of(const Rows& rows) {
       fmt::arg("between", rows.between));
 }
 
-Program ended(const Program& program) {
-  const Result<Program> out = codegen::end_masked_loops(program, gpu_target());
+Program trimmed(const Program& program) {
+  const Result<Program> out = codegen::trim_masked_loops(program, gpu_target());
   REQUIRE_OK(out);
   return *out;
 }
@@ -115,7 +115,9 @@ std::vector<Counts> tiles_of(const Program& program) {
   return out;
 }
 
-std::vector<Counts> tiles(const Rows& rows) { return tiles_of(ended(parse_or_die(text_of(rows)))); }
+std::vector<Counts> tiles(const Rows& rows) {
+  return tiles_of(trimmed(parse_or_die(text_of(rows))));
+}
 
 TEST_CASE("a block runs the tiles up to its last query", "[gpu]") {
   CHECK(tiles(Rows{}) == std::vector<Counts>{{1, 2, 3}, {1, 2, 3}});
@@ -164,8 +166,9 @@ std::string place_of(const std::string& weight, std::string_view name) {
   return "";
 }
 
-TEST_CASE("tiles of a loop that begins late are as small as others, and sums stay registers",
-          "[gpu]") {
+TEST_CASE(
+    "tiles of a loop that is trimmed in front are as small as others, and sums stay registers",
+    "[gpu]") {
   for (const char* name : {"KS", "VS", "y"}) {
     CHECK(place_of(kWindow, name) == place_of(Rows{}.weight, name));
   }
@@ -203,7 +206,7 @@ TEST_CASE("tiles that somebody needs run", "[gpu]") {
   CHECK(tiles({.weight = "select(vs <= vt, c[vt, vs], 0f32)", .between = stage}) == sums);
 }
 
-TEST_CASE("only loops that all threads of a block run together end early", "[gpu]") {
+TEST_CASE("only loops that all threads of a block run together are trimmed", "[gpu]") {
   const auto text = [](const std::string& outside, const std::string& inside) {
     return "program p(A: f32[16, 16], V: f32[16, 16]) -> (Y: f32[16, 16]) {\n" + outside + inside +
            R"( for k in 4 @L3 { block "Y" @B0 [vi: S(16) = b*8 + t, vj: S(16) = j, vk: R(16) = s*4 + k] {
@@ -214,12 +217,12 @@ TEST_CASE("only loops that all threads of a block run together end early", "[gpu
   const std::string before = R"(for z in 16 @L5 bind(block.x) { for w in 16 @L6 bind(thread.x) {
       block "Y_init" @B1 [vz: S(16) = z, vw: S(16) = w] { Y[vz, vw] = 0f32 } } })";
   const Program together = parse_or_die(text(before + block + tiles, threads));
-  const std::string changed = print(ended(together));
+  const std::string changed = print(trimmed(together));
   CHECK(changed != print(together));
   INFO(changed);
   CHECK(changed.find("for s in b*2 + 2 ") != std::string::npos);
   const Program apart = parse_or_die(text(before + block + threads, tiles));
-  CHECK(print(ended(apart)) == print(apart));
+  CHECK(print(trimmed(apart)) == print(apart));
 }
 
 TEST_CASE("which iteration initialises stays, and threads that add up together do it whole",
@@ -233,7 +236,7 @@ TEST_CASE("which iteration initialises stays, and threads that add up together d
         "  for b in 2 @L0 bind(block.x) { for s in 8 @L1 { " +
         std::string(nest) +
         " { init { Y[vi] = 0f32 } Y[vi] = Y[vi] + select(vk <= vi, A[vi, vk], 0f32) } } } } } }");
-    CHECK(print(ended(program)) == print(program));
+    CHECK(print(trimmed(program)) == print(program));
   }
 }
 
@@ -250,8 +253,8 @@ TEST_CASE("elements whose sums add nothing get their first value", "[gpu]") {
                init { Y[vt, vs] = 0f32 }
                Y[vt, vs] = Y[vt, vs] + select(vs <= vo, A[vt, vs, vo], 0f32) } } } } } })"}) {
     const Program program = parse_or_die(text);
-    CHECK(print(ended(program)) == print(program));
-    check_same_result(program, ended(program), 1);
+    CHECK(print(trimmed(program)) == print(program));
+    check_same_result(program, trimmed(program), 1);
   }
 }
 
@@ -262,9 +265,7 @@ TEST_CASE("a stage that changes whole rows in place reads all of them", "[gpu]")
 }
 
 // Pipelines deeper than loops are long among them.
-TEST_CASE(
-    "kernels whose loops begin late or end early give the same, in all orders and without races",
-    "[gpu]") {
+TEST_CASE("kernels with trimmed loops give the same, in all orders and without races", "[gpu]") {
   using runtime::cuda_host::AsyncMode;
   using runtime::cuda_host::ThreadOrder;
   const runtime::cuda_host::ExecutionOptions orders[] = {
@@ -284,7 +285,7 @@ TEST_CASE(
         Rows{.queries = 40, .keys = 20, .weight = kWindow, .stages = 2}}) {
     const Program program = parse_or_die(text_of(rows));
     CAPTURE(rows.queries, rows.keys, rows.weight, rows.stages);
-    check_same_result(program, ended(program), 1);
+    check_same_result(program, trimmed(program), 1);
     CHECK(compare_on_host(program, program, gpu_target(), 2, orders) == "");
     CHECK(check_races_and_compile(program, program, gpu_target(), "sm_80") == "");
     const Result<Program> lowered = codegen::lower_gpu(program, gpu_target());

@@ -1,6 +1,6 @@
-// Loops of GPU kernels that may begin and end where a mask hides all that they would compute before and behind.
-#ifndef PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
-#define PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
+// What a mask trims of the loops of GPU kernels: iterations at both ends of which it hides all that they would compute.
+#ifndef PRUNERC_IR_ANALYSIS_MASKS_LOOP_TRIMS_H_
+#define PRUNERC_IR_ANALYSIS_MASKS_LOOP_TRIMS_H_
 
 #include "ir/builder.h"
 #include "ir/program.h"
@@ -10,7 +10,7 @@
 namespace prunerc::ir {
 
 /// The iterations of a loop that somebody needs, over variables of the loops around.
-struct LoopEnd {
+struct LoopTrim {
   Expr first;        // of them; null: the loop's own
   Expr iterations;   // from there on, at least one
   double share = 1;  // of the loop's iterations, on average
@@ -20,8 +20,8 @@ struct LoopEnd {
 /// of a block agree. What other iterations write lives in one iteration alone, or is read only behind a condition that
 /// fails there, or they add what a mask makes nothing. Of scheduled programs: serial loops of constant extent that hold
 /// threads. Cost: that of Masks.
-std::map<LoopId, LoopEnd> masked_loop_ends(IrBuilder& b, const Program& program);
+std::map<LoopId, LoopTrim> masked_loop_trims(IrBuilder& b, const Program& program);
 
 }  // namespace prunerc::ir
 
-#endif  // PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
+#endif  // PRUNERC_IR_ANALYSIS_MASKS_LOOP_TRIMS_H_
