@@ -5,6 +5,7 @@
 // ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
+#include "ir/arith/prove.h"
 #include "ir/arith/simplify.h"
 
 #include <fmt/format.h>
@@ -57,15 +58,18 @@ void KernelPrinter::find_cluster() {
       kernel_.threads[0] != kWarpGroup) {
     return;
   }
-  bool branches = false;
+  bool varies = false;
   walk(
       kernel_.body,
       [&](Stmt s) {
-        branches = branches || (s.as<If>() != nullptr && holds_bulk_copy(s));
-        return !branches;
+        const Loop* loop = s.as<Loop>();
+        const bool differs =
+            s.as<If>() != nullptr || (loop != nullptr && loop->extent.as<IntImm>() == nullptr);
+        varies = varies || (differs && holds_bulk_copy(s));
+        return !varies;
       },
       [](Expr) {});
-  if (!branches) cluster_ = asked;
+  if (!varies) cluster_ = asked;
 }
 
 // With block.x = q * cluster + rank: does e not depend on the rank?
@@ -195,8 +199,11 @@ void KernelPrinter::place_mbarriers(KernelText* out) {
 // Does the consumer do nothing but one group of products an iteration? Then it is issued while the
 // one before is in flight, whose stage is released behind that.
 bool KernelPrinter::overlaps_products(const Loop& loop, const RingBuffer& ring) {
-  if (ring.is_read_by_threads || ring.num_stages < 2 || constant_or(loop.extent, 1) < 2)
-    return false;
+  if (ring.is_read_by_threads || ring.num_stages < 2) return false;
+  // Behind the loop the last stage is released: it must have run.
+  const std::optional<int64_t> extent = constant_value(loop.extent);
+  const Expr one = b_.int_imm(1);
+  if (extent ? *extent < 2 : prove(b_.le(one, loop.extent), ranges_) != Proof::kYes) return false;
   Stmt s = without_copies(b_, loop.body);
   while (const Loop* inner = s.as<Loop>()) {
     if (!is_lane_axis(inner->loop_kind)) break;
@@ -332,8 +339,9 @@ void KernelPrinter::end_ring(const Loop& loop) {
   const auto it = ring_buffers_.find(loop.id);
   if (role_ != Role::kConsumer || it == ring_buffers_.end() || !it->second.overlaps) return;
   line("pr_wgmma_wait<0>();");
-  const int64_t last = constant_or(loop.extent, 1) - 1;
-  release(it->second, std::to_string(last % it->second.num_stages), "");
+  const Expr last =
+      b_.floormod(b_.sub(loop.extent, b_.int_imm(1)), b_.int_imm(it->second.num_stages));
+  release(it->second, within(index_value(simplify(b_, last, ranges_)), Prec::kMul), "");
 }
 
 void KernelPrinter::bulk_loop(const Loop& loop) {

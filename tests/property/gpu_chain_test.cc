@@ -225,6 +225,7 @@ TEST_CASE("both products of causal rows end with the last key that a row of the 
     single.replace(at, 4, "f32");
   std::vector<Drawn> drawn;
   draw({"causal", program_of(kCausal)}, kTensorChain, 4, &drawn);
+  draw({"causal", program_of(kCausal)}, kBulkChain, 4, &drawn);
   draw({"causal", program_of(single.c_str())}, "gpu+chain", 4, &drawn);
   for (const Drawn& d : drawn) {
     INFO(d.name << "\n" << schedule::print(d.candidate.trace));

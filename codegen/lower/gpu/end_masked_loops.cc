@@ -9,7 +9,6 @@
 #include "codegen/lower/passes.h"
 #include "ir/analysis/masks/loop_ends.h"
 #include "ir/map.h"
-#include "ir/tensor/bulk_copy.h"
 
 #include <map>
 
@@ -32,8 +31,7 @@ class LoopEnding {
     Stmt r = map_stmts(b_, s, [&](Stmt child) { return go(child); });
     const Loop* loop = r.as<Loop>();
     const auto end = loop != nullptr ? ends_.find(loop->id) : ends_.end();
-    // Producer and consumer of a ring buffer count iterations each for itself.
-    if (end == ends_.end() || holds_bulk_copy(r)) return r;
+    if (end == ends_.end()) return r;
     Loop changed = *loop;
     changed.extent = end->second.iterations;
     if (const Expr first = end->second.first; first.defined()) {
