@@ -1,7 +1,7 @@
 // Warp specialisation: in kernels with ring buffers (lower/gpu/multibuffer_bulk_copies.cc) one more
 // row of threads is the producer, which starts bulk copies, the others are the consumer, which
-// computes; a warpgroup whose lanes are rows (ir/thread_axis.h) stays whole, and one more warpgroup
-// along thread.z is the producer. Both run the same loops; they wait for each other at two mbarriers for each stage of a
+// computes; where rows are lanes of warpgroups (ir/thread_axis.h) one more of these along thread.z is
+// the producer. Both run the same loops; they wait for each other at two mbarriers for each stage of a
 // ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"

@@ -111,7 +111,9 @@ class Meter {
     } else if (const Block* block = s.as<Block>()) {
       out_.name = block->name;
       most_lanes_ = std::max(most_lanes_, lanes_of(*block));
-      if (num_bulk_ > 0) rings_.insert(block->writes[0].buffer);
+      if (num_bulk_ > 0) {
+        for (const Access& access : block->writes) rings_.insert(access.buffer);
+      }
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
