@@ -1,5 +1,6 @@
 #include "codegen/lifetimes.h"
 
+#include "ir/tensor/bulk_copy.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -13,7 +14,10 @@ void Lifetimes::visit_stmt(Stmt s) {
   if (const Alloc* alloc = s.as<Alloc>()) return visit_alloc(*alloc);
   if (const Loop* loop = s.as<Loop>()) return visit_loop(*loop);
   ++position_;
-  if (const Store* store = s.as<Store>()) use(store->buffer);
+  if (const Store* store = s.as<Store>()) {
+    use(store->buffer);
+    if (num_bulk_ > 0) filled_.insert(store->buffer);
+  }
   for_each_child(
       s, [&](Stmt child) { visit_stmt(child); },
       [&](Expr e) {
@@ -30,12 +34,18 @@ void Lifetimes::visit_alloc(const Alloc& alloc) {
   if (is_new) order_.push_back(alloc.buffer);
   it->second.in_parallel = num_parallel_ > 0;
   depth_[alloc.buffer] = loops_.size();
+  const int64_t begin = position_;
   visit_stmt(alloc.body);
+  if (filled_.count(alloc.buffer) == 0) return;
+  Lifetime& life = lifetimes_[alloc.buffer];
+  life.first = std::min(life.first, begin);
+  life.last = position_;
 }
 
 void Lifetimes::visit_loop(const Loop& loop) {
   ++position_;
   num_parallel_ += loop.loop_kind == LoopKind::kParallel ? 1 : 0;
+  num_bulk_ += is_bulk_copy(loop) ? 1 : 0;
   loops_.push_back({position_, {}});
   visit_stmt(loop.body);
   for (BufferId id : loops_.back().used) {
@@ -43,6 +53,7 @@ void Lifetimes::visit_loop(const Loop& loop) {
   }
   loops_.pop_back();
   num_parallel_ -= loop.loop_kind == LoopKind::kParallel ? 1 : 0;
+  num_bulk_ -= is_bulk_copy(loop) ? 1 : 0;
 }
 
 void Lifetimes::use(BufferId id) {

@@ -8,12 +8,13 @@
 #include <limits>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace prunerc::codegen {
 
 /// Positions of the first and last statement that touch a buffer, loops below its Alloc counted as
-/// a whole.
+/// a whole. What bulk copies fill lives as long as its Alloc: they run ahead of the statements.
 struct Lifetime {
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = -1;
@@ -41,6 +42,8 @@ class Lifetimes {
 
   int64_t position_ = 0;
   int num_parallel_ = 0;
+  int num_bulk_ = 0;                         // bulk copies around
+  std::unordered_set<ir::BufferId> filled_;  // by bulk copies
   std::vector<OpenLoop> loops_;
   std::unordered_map<ir::BufferId, Lifetime> lifetimes_;
   std::unordered_map<ir::BufferId, std::size_t> depth_;  // loops around the Alloc

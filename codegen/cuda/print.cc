@@ -134,8 +134,7 @@ void KernelPrinter::declare_arguments(KernelText* out) {
     params +=
         fmt::format("{}const PR_GRID_CONSTANT pr_tensor_map map{}", params.empty() ? "" : ", ", i);
   }
-  // One more row of threads is the producer.
-  if (!ring_buffers_.empty()) ++out->threads[1];
+  if (!ring_buffers_.empty()) ++out->threads[producer_axis()];
   const int64_t threads = out->threads[0] * out->threads[1] * out->threads[2];
   out->cluster = cluster_;
   out_ += cluster_ == 1 ? fmt::format("PR_KERNEL({}, 1)", threads)

@@ -1,9 +1,11 @@
 // Warp specialisation: in kernels with ring buffers (lower/gpu/multibuffer_bulk_copies.cc) one more
 // row of threads is the producer, which starts bulk copies, the others are the consumer, which
-// computes. Both run the same loops; they wait for each other at two mbarriers for each stage of a
+// computes; where rows are lanes of warpgroups (ir/thread_axis.h) one more of these along thread.z is
+// the producer. Both run the same loops; they wait for each other at two mbarriers for each stage of a
 // ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
+#include "ir/arith/prove.h"
 #include "ir/arith/simplify.h"
 
 #include <fmt/format.h>
@@ -56,15 +58,18 @@ void KernelPrinter::find_cluster() {
       kernel_.threads[0] != kWarpGroup) {
     return;
   }
-  bool branches = false;
+  bool varies = false;
   walk(
       kernel_.body,
       [&](Stmt s) {
-        branches = branches || (s.as<If>() != nullptr && holds_bulk_copy(s));
-        return !branches;
+        const Loop* loop = s.as<Loop>();
+        const bool differs =
+            s.as<If>() != nullptr || (loop != nullptr && loop->extent.as<IntImm>() == nullptr);
+        varies = varies || (differs && holds_bulk_copy(s));
+        return !varies;
       },
       [](Expr) {});
-  if (!branches) cluster_ = asked;
+  if (!varies) cluster_ = asked;
 }
 
 // With block.x = q * cluster + rank: does e not depend on the rank?
@@ -194,8 +199,11 @@ void KernelPrinter::place_mbarriers(KernelText* out) {
 // Does the consumer do nothing but one group of products an iteration? Then it is issued while the
 // one before is in flight, whose stage is released behind that.
 bool KernelPrinter::overlaps_products(const Loop& loop, const RingBuffer& ring) {
-  if (ring.is_read_by_threads || ring.num_stages < 2 || constant_or(loop.extent, 1) < 2)
-    return false;
+  if (ring.is_read_by_threads || ring.num_stages < 2) return false;
+  // Behind the loop the last stage is released: it must have run.
+  const std::optional<int64_t> extent = constant_value(loop.extent);
+  const Expr one = b_.int_imm(1);
+  if (extent ? *extent < 2 : prove(b_.le(one, loop.extent), ranges_) != Proof::kYes) return false;
   Stmt s = without_copies(b_, loop.body);
   while (const Loop* inner = s.as<Loop>()) {
     if (!is_lane_axis(inner->loop_kind)) break;
@@ -204,20 +212,26 @@ bool KernelPrinter::overlaps_products(const Loop& loop, const RingBuffer& ring) 
   return s.as<Loop>() != nullptr && is_product_nest(s);
 }
 
+std::size_t KernelPrinter::producer_axis() const {
+  const bool in_rows = rows_of_lanes(kWarpGroup, kernel_.threads[0], kernel_.threads[1]) > 1;
+  return in_rows && multiplies_in_warpgroups() ? 2 : 1;
+}
+
 void KernelPrinter::begin_mbarriers() {
   const int64_t consumers = kernel_.num_threads();
+  const int64_t rows = kernel_.threads[1] * kernel_.threads[2];
   for (const auto& [id, ring] : ring_buffers_) {
     line(fmt::format("pr_u64* const full{} = (pr_u64*)(smem + {});", ring.name, ring.offset));
     line(fmt::format("pr_u64* const empty{0} = full{0} + {1};", ring.name, ring.num_stages));
   }
-  open("if (tx == 0 && ty == 0)");
+  open(producer_axis() == 2 ? "if (tx == 0 && ty == 0 && tz == 0)" : "if (tx == 0 && ty == 0)");
   for (const auto& [id, ring] : ring_buffers_) {
     open(fmt::format("for (int i = 0; i < {}; ++i)", ring.num_stages));
     line(fmt::format("pr_mbar_init(full{} + i, 1);", ring.name));
     // Blocks that a box goes to must all be done with its place.
-    line(fmt::format("pr_mbar_init(empty{} + i, {});", ring.name,
-                     (ring.is_read_by_threads ? consumers : kernel_.threads[1]) *
-                         (ring.is_shared ? cluster_ : 1)));
+    line(fmt::format(
+        "pr_mbar_init(empty{} + i, {});", ring.name,
+        (ring.is_read_by_threads ? consumers : rows) * (ring.is_shared ? cluster_ : 1)));
     close();
   }
   line("pr_fence_mbar_init();");
@@ -240,10 +254,11 @@ void KernelPrinter::both_roles(Stmt body) {
     body = alloc->body;
   }
   begin_mbarriers();
+  const bool has_plane = producer_axis() == 2;
   const auto split =
       std::find_if(std::begin(kRegisterSplits), std::end(kRegisterSplits), [&](const auto& one) {
         return one.warpgroups * kWarpGroup == kernel_.num_threads() &&
-               kernel_.threads[0] == kWarpGroup;
+               (kernel_.threads[0] == kWarpGroup || has_plane);
       });
   const bool splits = split != std::end(kRegisterSplits);
   const auto phases = [&](const char* start) {
@@ -251,9 +266,9 @@ void KernelPrinter::both_roles(Stmt body) {
       line(fmt::format("unsigned phase{} = {};", ring.name, start));
     }
   };
-  open(fmt::format("if (ty == {})", kernel_.threads[1]));
+  open(fmt::format("if ({} == {})", has_plane ? "tz" : "ty", kernel_.threads[producer_axis()]));
   if (splits) line(fmt::format("pr_reg_dec<{}>();", split->producer));
-  open("if (tx == 0)");
+  open(has_plane ? "if (tx == 0 && ty == 0)" : "if (tx == 0)");
   phases("~0u");  // no stage was ever full: the first wait for each is over
   role_ = Role::kProducer;
   statement(body);
@@ -324,8 +339,9 @@ void KernelPrinter::end_ring(const Loop& loop) {
   const auto it = ring_buffers_.find(loop.id);
   if (role_ != Role::kConsumer || it == ring_buffers_.end() || !it->second.overlaps) return;
   line("pr_wgmma_wait<0>();");
-  const int64_t last = constant_or(loop.extent, 1) - 1;
-  release(it->second, std::to_string(last % it->second.num_stages), "");
+  const Expr last =
+      b_.floormod(b_.sub(loop.extent, b_.int_imm(1)), b_.int_imm(it->second.num_stages));
+  release(it->second, within(index_value(simplify(b_, last, ranges_)), Prec::kMul), "");
 }
 
 void KernelPrinter::bulk_loop(const Loop& loop) {
@@ -357,9 +373,11 @@ void KernelPrinter::bulk_loop(const Loop& loop) {
 
 Result<void> KernelPrinter::check_specialised() const {
   const Dim3& threads = kernel_.threads;
-  if (ring_buffers_.empty() || (threads[2] == 1 && threads[0] % kWarpSize == 0)) return {};
+  const bool counts_groups = threads[2] == 1 || producer_axis() == 2;
+  if (ring_buffers_.empty() || (counts_groups && threads[0] % kWarpSize == 0)) return {};
   return prunerc::error(Diag::kThreadKernel, ring_buffers_.begin()->first,
-                        "beside bulk copies thread.x must have whole warps, and thread.z not be");
+                        "beside bulk copies thread.x must have whole warps, and thread.z count "
+                        "nothing but warpgroups");
 }
 
 }  // namespace prunerc::codegen

@@ -149,6 +149,8 @@ class KernelPrinter {
   void release(const RingBuffer& ring, const std::string& stage, const std::string& condition);
   void end_ring(const ir::Loop& loop);
   void place_mbarriers(KernelText* out);
+  /// Along which one more index is the producer: 1, or 2 where rows are lanes of a warpgroup.
+  std::size_t producer_axis() const;
   void begin_mbarriers();
   void one_role(ir::Stmt body);
   void both_roles(ir::Stmt body);

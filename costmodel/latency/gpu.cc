@@ -3,7 +3,6 @@
 #include "costmodel/latency/gpu_kernel.h"
 #include "costmodel/latency/gpu_nest.h"
 #include "ir/analysis/masks/loop_trims.h"
-#include "ir/tensor/bulk_copy.h"
 
 #include <algorithm>
 #include <map>
@@ -135,7 +134,7 @@ Shares shares_in(const NestTable& table, const GpuKernel& k, const Shares& all) 
   for (const std::size_t n : k.nests) {
     for (const NestLoop& loop : table.nests()[n].loops) {
       const auto at = all.find(loop.id);
-      if (at != all.end() && !ir::holds_bulk_copy(ir::Stmt(loop.loop))) out.insert(*at);
+      if (at != all.end()) out.insert(*at);
     }
   }
   return out.size() > 1 ? out : Shares();

@@ -1,5 +1,6 @@
 #include "costmodel/latency/gpu_kernel.h"
 
+#include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class Meter {
     // Lanes of tensor instructions are thread.x, whether a loop says so or not, or rows of it (ir/thread_axis.h).
     const bool in_rows = kernel_.block[0].is(kWarp) && kernel_.block[1].is(lanes_ / kWarp);
     if (!in_rows) kernel_.block[0] = max(kernel_.block[0], lanes_);
+    bool copies_in_bulk = false;
     std::vector<Lifetime> shared, local;
     for (const ir::Buffer& buffer : table_.program().buffers()) {
       if (buffer.scope == ir::Scope::kGlobal) continue;
@@ -58,6 +60,11 @@ class Meter {
       if (!lifetime(buffer.id, &life)) continue;
       if (buffer.scope == ir::Scope::kShared) {
         life.bytes = shared_bytes(buffer);
+        // The copy engine runs ahead: its tiles share their room with nothing.
+        if (is_ring(buffer.id)) {
+          life = {0, kernel_.nests.size() - 1, life.bytes};
+          copies_in_bulk = true;
+        }
         shared.push_back(life);
       } else {
         // Registers are whole.
@@ -65,6 +72,8 @@ class Meter {
         local.push_back(life);
       }
     }
+    // One more warpgroup brings them; where one more row of threads does, that counts for nothing.
+    if (copies_in_bulk && in_rows && lanes_ > kWarp) kernel_.block[2] += 1;
     kernel_.smem_bytes = peak(shared);
     kernel_.registers = kBaseRegisters + peak(local);
   }
@@ -113,9 +122,20 @@ class Meter {
                        [&](const NestAccess& a) { return a.buffer == buffer; });
   }
 
+  // Is it filled by bulk copies?
+  bool is_ring(ir::BufferId buffer) const {
+    return std::any_of(kernel_.nests.begin(), kernel_.nests.end(), [&](std::size_t n) {
+      const Nest& nest = table_.nests()[n];
+      return uses(nest, buffer) &&
+             std::any_of(nest.loops.begin(), nest.loops.end(),
+                         [](const NestLoop& loop) { return ir::is_bulk_copy(*loop.loop); });
+    });
+  }
+
   // Copies of what begins anew inside of pipelines, as legality counts them (schedule/legality/gpu_limits.cc).
   Sym ring_copies(ir::BufferId buffer) const {
     const auto alloc_depth = static_cast<std::size_t>(table_.alloc_depth(buffer));
+    const bool has_all = is_ring(buffer);
     Sym copies = 1;
     for (const std::size_t n : kernel_.nests) {
       const Nest& nest = table_.nests()[n];
@@ -123,7 +143,7 @@ class Meter {
       for (std::size_t i = 0; i < std::min(alloc_depth, nest.loops.size()); ++i) {
         const NestLoop& loop = nest.loops[i];
         const Sym stages = table_.space().attr(*loop.loop, "software_pipeline", 1);
-        copies = max(copies, min(stages, loop.extent));
+        copies = max(copies, has_all ? stages : min(stages, loop.extent));
       }
     }
     return copies;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace prunerc::schedule {
@@ -63,13 +64,16 @@ class Meter {
     // Lanes of tensor instructions are thread.x, whether a loop says so or not, or rows of it.
     if (rows_of_lanes(most_lanes_, out_.block[0], out_.block[1]) == 1)
       out_.block[0] = std::max(out_.block[0], most_lanes_);
-    // The row of threads that brings what is copied in bulk.
-    if (copies_in_bulk_) ++out_.block[1];
+    // The row of threads, or warpgroup of rows, that brings what is copied in bulk.
+    const bool in_rows = rows_of_lanes(most_lanes_, out_.block[0], out_.block[1]) > 1;
+    if (!rings_.empty()) ++out_.block[in_rows ? 2 : 1];
     out_.registers = kBaseRegisters;
     std::vector<LiveRange> shared, local;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
       LiveRange range = lifetime(uses);
+      // The copy engine runs ahead: its tiles share their room with nothing.
+      if (rings_.count(buffer) != 0) range = {0, num_blocks_ - 1, 0};
       if (scope == Scope::kShared) {
         range.amount = shared_bytes(buffer, uses);
         shared.push_back(range);
@@ -95,17 +99,21 @@ class Meter {
       const int64_t outer = vthreads_;
       if (is_vthread(loop->loop_kind)) vthreads_ *= extent;
       out_.vthreads = std::max(out_.vthreads, vthreads_);
-      copies_in_bulk_ = copies_in_bulk_ || is_bulk_copy(*loop);
+      num_bulk_ += is_bulk_copy(*loop) ? 1 : 0;
       loops_.push_back(loop);
       ranges_.bind(loop->var, loop->extent);
       const int first = num_blocks_;
       PRUNERC_TRY_VOID(visit_stmt(loop->body));
       blocks_in_[loop] = {first, num_blocks_ - 1};
       loops_.pop_back();
+      num_bulk_ -= is_bulk_copy(*loop) ? 1 : 0;
       vthreads_ = outer;
     } else if (const Block* block = s.as<Block>()) {
       out_.name = block->name;
       most_lanes_ = std::max(most_lanes_, lanes_of(*block));
+      if (num_bulk_ > 0) {
+        for (const Access& access : block->writes) rings_.insert(access.buffer);
+      }
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
@@ -189,7 +197,7 @@ class Meter {
     for (std::size_t d = 0; d < clipped.size(); ++d) {
       size.push_back(std::min(bounded(id, d, clipped[d]), bounded(id, d, whole[d])));
     }
-    return bytes_of(id, size, stages_of(uses));
+    return bytes_of(id, size, stages_of(uses, rings_.count(id) != 0));
   }
 
   // A whole dimension where no bound is known.
@@ -238,15 +246,16 @@ class Meter {
         [](Expr) {});
   }
 
-  // Copies of what begins anew inside of pipelines.
-  static int64_t stages_of(const std::vector<Use>& uses) {
+  // Copies of what begins anew inside of pipelines; a ring has all of its stages however short its loop is.
+  static int64_t stages_of(const std::vector<Use>& uses, bool is_ring) {
     int64_t stages = 1;
     const std::size_t depth = common_depth(uses);
     for (std::size_t i = 0; i < depth; ++i) {
       const Loop& loop = *uses[0].loops[i];
       for (const Attr& attr : loop.attrs) {
         if (attr.key != kPipeline) continue;
-        stages = std::max(stages, std::min(attr.value, constant(loop.extent).value_or(attr.value)));
+        const int64_t most = is_ring ? attr.value : constant(loop.extent).value_or(attr.value);
+        stages = std::max(stages, std::min(attr.value, most));
       }
     }
     return stages;
@@ -292,7 +301,8 @@ class Meter {
   const Loop& kernel_;
   GpuNeeds out_;
   std::map<BufferId, std::vector<Use>> uses_;
-  bool copies_in_bulk_ = false;
+  std::set<BufferId> rings_;           // what bulk copies fill
+  int num_bulk_ = 0;                   // bulk copies around
   std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
   int64_t most_lanes_ = 1;             // of a tensor instruction
   std::vector<const Loop*> loops_;

@@ -24,7 +24,7 @@ struct GpuNeeds {
   int64_t vthreads = 1;
   /// Buffers in scope shared: the box that a block touches inside the loops that hold all uses,
   /// rows as storage_align says, copies of double_buffer and software_pipeline. Those that live at
-  /// different times share their place.
+  /// different times share their place, but none has that of what is copied in bulk.
   int64_t smem_bytes = 0;
   /// 4-byte registers that one thread's local buffers take at one time, and some addresses; a
   /// compiler needs more.

@@ -13,6 +13,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc::testing {
@@ -313,7 +314,73 @@ Result<codegen::Artifact> print(const std::string& text,
   return codegen::print_cuda_artifact(parse_or_die(text), gpu_target(target));
 }
 
+int num_of(const Result<codegen::Artifact>& artifact, std::string_view part) {
+  REQUIRE_OK(artifact);
+  return count(artifact->bytes, part);
+}
+
 TEST_CASE("a ring buffer may have one stage") { REQUIRE_OK(print(kProduct)); }
+
+// The race checker's verdict on a program, and whether its outputs are the interpreter's.
+void check_on_host(const std::string& text, const codegen::Artifact& source) {
+  const Result<Expected> expected = expected_outputs(parse_or_die(text), 1);
+  REQUIRE_OK(expected);
+  const runtime::JobOutcome outcome =
+      check_source_on_host(source, expected->input_bytes(), HostChecker::kRace);
+  INFO(outcome.measurement.detail << "\n" << source.bytes);
+  REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+  CHECK(difference(*expected, outcome.outputs) == "");
+}
+
+TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {
+  const std::size_t begin = kProduct.find("    for k in 1 {");
+  const std::size_t end = kProduct.find("\n    for w in", begin) + 1;
+  std::string second = kProduct.substr(begin, end - begin);
+  const std::pair<std::string_view, std::string_view> others[] = {
+      {"\"S\"", "\"U\""}, {"\"T\"", "\"V\""}, {"\"R\"", "\"Q\""}, {"S[", "U["},
+      {"T[", "V["},       {"A[", "D["},       {"B[", "E["}};
+  for (const auto& [from, to] : others) {
+    while (second.find(from) != std::string::npos) second = replaced(second, from, to);
+  }
+  std::string text = kProduct;
+  text.insert(end, second);
+  text = replaced(text, "B: f16[64, 64])", "B: f16[64, 64], D: f16[64, 64], E: f16[64, 64])");
+  text = replaced(text, "  buffer R:",
+                  "  buffer U: f16[64, 64] shared\n  buffer V: f16[64, 64] shared\n  buffer R:");
+  const Result<codegen::Artifact> source = print(text);
+  for (const char* at : {"smem + 0);", "smem + 8192);", "smem + 16384);", "smem + 24576);"}) {
+    INFO(at);
+    CHECK(num_of(source, "(pr_f16*)(" + std::string(at)) == 1);
+  }
+  check_on_host(text, *source);
+}
+
+TEST_CASE("where the lanes of a warpgroup are rows of threads one more warpgroup is the producer") {
+  std::string text = kProduct;
+  while (text.find("bind(thread.y)") != std::string::npos) {
+    text = replaced(text, "bind(thread.y)", "bind(thread.z)");
+  }
+  text = replaced(text, "-> (C: f32[64, 64])", "-> (C: f32[64, 64], D: f32[128])");
+  text = replaced(text, "    for k in 1 {",
+                  R"(    for y in 4 bind(thread.y) { for x in 32 bind(thread.x) {
+      block "D" [v: S(128) = y*32 + x] { D[v] = 1f32 } } }
+    for k in 1 {)");
+  const Result<codegen::Artifact> source = print(text);
+  CHECK(num_of(source, "PR_KERNEL(256, 1)") == 1);
+  CHECK(source->launches[0].block == std::array<int64_t, 3>{32, 4, 2});
+  CHECK(num_of(source, "if (tx == 0 && ty == 0 && tz == 0) {") == 1);
+  CHECK(num_of(source, "if (tz == 1) {") == 1);
+  CHECK(num_of(source, "if (tx == 0 && ty == 0) {") == 1);
+  // Each warp says that it has read a stage.
+  CHECK(num_of(source, "pr_mbar_init(empty0 + i, 4);") == 1);
+  check_on_host(text, *source);
+  // Of lanes along thread.x there are none beside thread.z.
+  text = replaced(kProduct, "-> (C: f32[64, 64])", "-> (C: f32[64, 64], D: f32[2])");
+  text = replaced(text, "    for k in 1 {", R"(    for z in 2 bind(thread.z) {
+      block "D" [v: S(2) = z] { D[v] = 1f32 } }
+    for k in 1 {)");
+  CHECK_DIAG(print(text), ThreadKernel);
+}
 
 TEST_CASE("a ring buffer has no more stages than its phases have bits") {
   const std::string deep =
@@ -322,11 +389,6 @@ TEST_CASE("a ring buffer has no more stages than its phases have bits") {
   REQUIRE_OK(lowered);
   CHECK(count(ir::print(*lowered), "ring_buffer = 32") == 1);
   CHECK_DIAG(print(deep), GpuLimit);  // of shared memory
-}
-
-int num_of(const Result<codegen::Artifact>& artifact, std::string_view part) {
-  REQUIRE_OK(artifact);
-  return count(artifact->bytes, part);
 }
 
 TEST_CASE("sums that TMA cannot store are stored by lanes") {

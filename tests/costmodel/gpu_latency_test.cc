@@ -454,6 +454,40 @@ TEST_CASE("a sketch's numbers on a GPU are those of its instances") {
   }
 }
 
+// Two loops after each other, each with a ring of four tiles of 16 rows.
+constexpr const char* kRings = R"(
+program p(A: f16[32, 64], B: f16[32, 64]) -> (C: f32[32, 64], D: f32[32, 64]) {
+  buffer S: f16[32, 64] shared
+  buffer T: f16[32, 64] shared
+  for b in 1 bind(block.x) {
+    for k in 2 {software_pipeline = 4} {
+      for i in 16 {bulk_copy = 1} { for j in 64 {
+        block "S" [v: S(32) = k*16 + i, x: S(64) = j] { S[v, x] = A[v, x] } } }
+      for t in 64 bind(thread.x) { for i in 16 {
+        block "C" [v: S(32) = k*16 + i, x: S(64) = t] { C[v, x] = f32(S[v, x]) } } } }
+    for k in 2 {software_pipeline = 4} {
+      for i in 16 {bulk_copy = 1} { for j in 64 {
+        block "T" [v: S(32) = k*16 + i, x: S(64) = j] { T[v, x] = B[v, x] } } }
+      for t in 64 bind(thread.x) { for i in 16 {
+        block "D" [v: S(32) = k*16 + i, x: S(64) = t] { D[v, x] = f32(T[v, x]) } } } }
+  }
+})";
+
+TEST_CASE("a ring has all of its stages in a kernel's shared memory, beside every other one") {
+  const ir::Program program = parse_or_die(kRings);
+  const ir::Target small = ir::target_from_string("cuda:h100 smem_bytes_per_block=8192").value();
+  const int64_t bytes = int64_t{2} * 4 * 16 * 64 * 2;
+  double have = 0;
+  for (const LatencyLimit& limit : latency_symbols(program, small).limits) {
+    if (limit.what == "bytes of shared memory") have = limit.have.value();
+  }
+  CHECK(have == static_cast<double>(bytes));
+  const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(program);
+  REQUIRE(needs.ok());
+  CHECK((*needs)[0].smem_bytes == bytes);
+  CHECK((*needs)[0].block[1] == 2);
+}
+
 TEST_CASE("no candidate is refused that the check of its instance lets pass") {
   int num_refused = 0, num_missed = 0, num_illegal = 0;
   for (const NamedSketch& sketch : all_sketches()) {

@@ -22,6 +22,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ int chain_sketch(const search::SearchSpace& space, std::string_view name) {
 
 constexpr const char* kTensorChain = "gpu+tensor+chain";
 constexpr const char* kGroupChain = "gpu+wgmma+chain";
+constexpr const char* kBulkChain = "gpu+wgmma+chain+tma";
 
 // Of the operator's sketch the default and `count` random candidates.
 void draw(const NamedProgram& op, const char* name, int count, std::vector<Drawn>* out) {
@@ -72,7 +74,9 @@ std::vector<Drawn> draw(int count) {
   std::vector<Drawn> out;
   for (const NamedProgram& op : chained_operators()) draw(op, kTensorChain, count, &out);
   for (const NamedProgram& op : single_chained_operators()) draw(op, "gpu+chain", count, &out);
-  for (const NamedProgram& op : group_chained_operators()) draw(op, kGroupChain, count, &out);
+  for (const char* name : {kGroupChain, kBulkChain}) {
+    for (const NamedProgram& op : group_chained_operators()) draw(op, name, count, &out);
+  }
   return out;
 }
 
@@ -96,8 +100,8 @@ std::vector<Drawn> draw_split(int count) {
     const bool is_single = op.name.starts_with("split_single");
     draw(op, is_single ? "gpu+chain" : kTensorChain, count, &out);
   }
-  for (const NamedProgram& op : group_split_chained_operators()) {
-    draw(op, kGroupChain, count, &out);
+  for (const char* name : {kGroupChain, kBulkChain}) {
+    for (const NamedProgram& op : group_split_chained_operators()) draw(op, name, count, &out);
   }
   return out;
 }
@@ -221,6 +225,7 @@ TEST_CASE("both products of causal rows end with the last key that a row of the 
     single.replace(at, 4, "f32");
   std::vector<Drawn> drawn;
   draw({"causal", program_of(kCausal)}, kTensorChain, 4, &drawn);
+  draw({"causal", program_of(kCausal)}, kBulkChain, 4, &drawn);
   draw({"causal", program_of(single.c_str())}, "gpu+chain", 4, &drawn);
   for (const Drawn& d : drawn) {
     INFO(d.name << "\n" << schedule::print(d.candidate.trace));
@@ -266,6 +271,87 @@ std::string group_attention(int64_t rows, int64_t keys, int64_t columns, bool tu
   return replaced(replaced(text, "V: f16[H,S,E]", "V: f16[H,E,S]"), "V[h,s,e]", "V[h,e,s]");
 }
 
+TEST_CASE("the copy engine brings boxes of whole keys whose rows lie at multiples of 16 bytes") {
+  const auto has_sketch = [](const std::string& text, const char* name = kBulkChain) {
+    return sketch_of(text.c_str(), chain_target(), name) >= 0;
+  };
+  // Columns and depths are padded by zeros of the engine, as long as the row ends there.
+  CHECK(has_sketch(group_attention(64, 48, 40, false)));
+  CHECK(has_sketch(group_attention(64, 64, 32, true)));
+  // Rows of 40 bytes; a depth of 40 rows, behind which the next matrix follows.
+  for (const auto& [columns, turned] : {std::pair(20, false), std::pair(40, true)}) {
+    const std::string text = group_attention(64, 48, columns, turned);
+    CHECK(has_sketch(text, kGroupChain));
+    CHECK_FALSE(has_sketch(text));
+  }
+}
+
+TEST_CASE("what the copy engine brings is equal in finite fields") {
+  const NamedProgram op = group_chained_operators()[0];
+  std::vector<Drawn> drawn;
+  draw(op, kBulkChain, 1, &drawn);
+  for (const Drawn& d : drawn) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const search::Task task = search::make_task(op.name, op.program, chain_target());
+    CHECK(search::check_schedule(task, d.candidate.trace, d.candidate.program).verdict.ok());
+  }
+}
+
+TEST_CASE("for the analyzer the copy engine leaves threads fewer instructions", "[gpu]") {
+  const std::string text = group_attention(1024, 128, 128, false);
+  std::vector<Drawn> drawn;
+  for (const char* name : {kBulkChain, kGroupChain}) {
+    draw({text, program_of(text.c_str())}, name, 0, &drawn);
+  }
+  const auto issue = [](const Drawn& d) {
+    const auto terms =
+        costmodel::latency_symbols(d.candidate.program, gpu_target("cuda:h100")).terms;
+    return terms[0].parts_ns[static_cast<std::size_t>(costmodel::TermPart::kIssue)].value();
+  };
+  CHECK(issue(drawn[0]) < issue(drawn[1]));
+}
+
+TEST_CASE("rings fit beside the rows of a block by default") {
+  const int64_t shapes[][3] = {{64, 512, 64},  {512, 512, 64},   {256, 256, 128},
+                               {64, 384, 128}, {1024, 128, 128}, {128, 64, 256}};
+  std::vector<Drawn> drawn;
+  for (const auto& [rows, keys, columns] : shapes) {
+    const std::string text = group_attention(rows, keys, columns, false);
+    draw({text, program_of(text.c_str())}, kBulkChain, 0, &drawn);
+  }
+  for (const Drawn& d : drawn) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    REQUIRE_OK(codegen::print_cuda_artifact(d.candidate.program, chain_target()));
+  }
+}
+
+TEST_CASE("a warpgroup brings keys and values into two rings, the others wait for nobody else") {
+  std::vector<Drawn> drawn;
+  for (const NamedProgram& op : group_chained_operators()) draw(op, kBulkChain, 0, &drawn);
+  for (const Drawn& d : drawn) {
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, chain_target());
+    REQUIRE_OK(source);
+    const std::string& text = source->bytes;
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace) << "\n" << text);
+    const std::array<int64_t, 3> block = source->launches[0].block;
+    CHECK((block[0] == 32 && block[1] == 4));
+    CHECK(num_times(text, "if (tz == " + std::to_string(block[2] - 1) + ") {") == 1);
+    for (const char* ring : {"0", "1"}) {
+      CHECK(num_times(text, std::string("pr_mbar_expect_tx(full") + ring) == 1);
+      CHECK(num_times(text, std::string("pr_mbar_wait(full") + ring) == 1);
+      CHECK(num_times(text, std::string("pr_mbar_wait(empty") + ring) == 1);
+      // Each warp says that it has read a stage.
+      CHECK(num_times(text, std::string("pr_mbar_init(empty") + ring + " + i, " +
+                                std::to_string(4 * (block[2] - 1)) + ");") == 1);
+    }
+    CHECK(num_times(text, "pr_cp_async") == 0);
+    CHECK(num_times(text, "pr_sync();") == 1);
+    CHECK(num_times(text, "pr_bar_sync(1, ") >= 2);
+    CHECK(num_times(text, "pr_bar_sync(1, ") == num_times(text, "pr_fence_proxy_async();\n"));
+  }
+}
+
 TEST_CASE("whatever is drawn of a warpgroup's tiles has code") {
   const int64_t shapes[][3] = {{64, 48, 40},  {64, 64, 24},   {128, 112, 80}, {192, 96, 72},
                                {64, 160, 12}, {64, 256, 136}, {256, 144, 20}, {128, 208, 96}};
@@ -274,6 +360,8 @@ TEST_CASE("whatever is drawn of a warpgroup's tiles has code") {
     for (const bool turned : {false, true}) {
       const std::string text = group_attention(rows, keys, columns, turned);
       draw({text, program_of(text.c_str())}, kGroupChain, 6, &drawn);
+      const bool is_box = columns % (turned ? 32 : 8) == 0;
+      if (is_box) draw({text, program_of(text.c_str())}, kBulkChain, 6, &drawn);
     }
   }
   for (const Drawn& d : drawn) {

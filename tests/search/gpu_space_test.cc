@@ -496,7 +496,8 @@ TEST_CASE("MetaSchedule's space has the tensor instructions that MetaSchedule ha
   }
   // Nor does it put two products into one kernel.
   SearchSpace space;
-  for (const char* name : {"gpu", "gpu+chain", "gpu+tensor+chain", "gpu+wgmma+chain"}) {
+  for (const char* name :
+       {"gpu", "gpu+chain", "gpu+tensor+chain", "gpu+wgmma+chain", "gpu+wgmma+chain+tma"}) {
     space.sketches.push_back(make_sketch(name, {}));
   }
   CHECK(metaschedule_space(std::move(space)).sketches.size() == 1);

@@ -45,12 +45,22 @@ class Multibuffering {
     if (!s.defined() || failed_ || !holds_bulk_copy(s)) return s;
     if (const Loop* loop = s.as<Loop>()) {
       if (is_bulk_copy(*loop)) return refuse(s, *loop, "a bulk copy stands in no serial loop");
-      if (loop->loop_kind != LoopKind::kSerial || loop->extent.as<IntImm>() == nullptr) {
-        return refuse(s, *loop, "bulk copies stand in serial loops of constant length");
+      // Producer and consumer count iterations each for itself.
+      if (loop->loop_kind != LoopKind::kSerial || reads_memory(loop->extent)) {
+        return refuse(s, *loop, "bulk copies stand in serial loops whose length no data decide");
       }
       if (copies_directly(*loop)) return multibuffer(*loop);
     }
     return map_stmts(b_, s, [&](Stmt child) { return go(child); });
+  }
+
+  static bool reads_memory(Expr e) {
+    bool found = false;
+    walk(e, [&](Expr x) {
+      found = found || x.as<Load>() != nullptr;
+      return !found;
+    });
+    return found;
   }
 
   // The statements of the loop, below Allocs.

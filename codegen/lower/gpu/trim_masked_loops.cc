@@ -9,7 +9,6 @@
 #include "codegen/lower/passes.h"
 #include "ir/analysis/masks/loop_trims.h"
 #include "ir/map.h"
-#include "ir/tensor/bulk_copy.h"
 
 #include <map>
 
@@ -33,8 +32,7 @@ class LoopTrimming {
     Stmt r = map_stmts(b_, s, [&](Stmt child) { return go(child); });
     const Loop* loop = r.as<Loop>();
     const auto trim = loop != nullptr ? trims_.find(loop->id) : trims_.end();
-    // Producer and consumer of a ring buffer count iterations each for itself.
-    if (trim == trims_.end() || holds_bulk_copy(r)) return r;
+    if (trim == trims_.end()) return r;
     Loop changed = *loop;
     changed.extent = trim->second.iterations;
     if (const Expr first = trim->second.first; first.defined()) {

@@ -247,18 +247,21 @@ void keep_operands(SketchContext& context, const std::vector<ShapedProduct>& pro
   }
 }
 
-// The first two products that fit into one kernel together with what is between them: their places.
+// The first two products that fit into one kernel together with what is between them: their places. Errors: why the
+// last pair does not.
 Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
                                                   const std::vector<ShapedProduct>& products,
-                                                  WarpUnit unit) {
+                                                  const GpuVariant& variant) {
+  Result<void> last =
+      error(Diag::kUnsupported, std::string("two products in one kernel in this program"));
   for (std::size_t i = 0; i < products.size(); ++i) {
     for (std::size_t j = i + 1; j < products.size(); ++j) {
-      const bool fits = is_chained(context.schedule, products[i], products[j]) &&
-                        gpu_chain(context, products[i], products[j], unit).ok();
-      if (fits) return std::array<std::size_t, 2>{i, j};
+      if (!is_chained(context.schedule, products[i], products[j])) continue;
+      last = gpu_chain(context, products[i], products[j], variant.unit, variant.bulk);
+      if (last.ok()) return std::array<std::size_t, 2>{i, j};
     }
   }
-  return error(Diag::kUnsupported, std::string("two products in one kernel in this program"));
+  return last.error();
 }
 
 }  // namespace
@@ -299,6 +302,11 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+tensor+swizzle+staged", .mapping = 1, .staged = true, .swizzled = true},
       {.name = "gpu+tensor+chain", .mapping = 1, .chain = true},
       {.name = "gpu+wgmma+chain", .mapping = 1, .chain = true, .unit = WarpUnit::kWarpgroup},
+      {.name = "gpu+wgmma+chain+tma",
+       .mapping = 1,
+       .chain = true,
+       .unit = WarpUnit::kWarpgroup,
+       .bulk = true},
       {.name = "gpu+chain", .mapping = 1, .chain = true, .unit = WarpUnit::kLanes},
       {.name = "gpu+tensor+split k",
        .threads_share_rows = false,
@@ -338,7 +346,7 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   });
   std::size_t num_tensor = 0;
   if (variant.chain) {
-    PRUNERC_TRY(const auto chained, chain_products(context, products, variant.unit));
+    PRUNERC_TRY(const auto chained, chain_products(context, products, variant));
     for (const std::size_t i : {chained[1], chained[0]}) {
       products.erase(products.begin() + static_cast<std::ptrdiff_t>(i));
     }

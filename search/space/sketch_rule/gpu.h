@@ -35,6 +35,7 @@ struct GpuVariant {
   bool staged = false;             // results go through shared memory, out of it in vectors
   bool chain = false;              // of two products and the rows between them one kernel
   WarpUnit unit = WarpUnit::kTensor;  // what multiplies in a chain
+  bool bulk = false;                  // in a chain of warpgroups the copy engine brings tiles
   bool swizzled = false;              // rows in shared memory swizzled, not lengthened
 };
 std::vector<GpuVariant> gpu_variants();

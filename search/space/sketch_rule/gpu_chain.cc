@@ -14,6 +14,7 @@
 //
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
 // Warpgroups multiply whole tiles only: K', V' and P are swizzled, thread.y counts the warps of one, thread.z warpgroups.
+// Beside these the copy engine may bring K' and V' (bulk_copy): rings, of which nothing else has the room.
 // Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
 // and the sum of a tile are, lies in global memory.
 #include "search/space/sketch_rule/gpu_chain.h"
@@ -55,10 +56,18 @@ constexpr int64_t kPreferredElems = 8192;
 constexpr int64_t kMostDepth = 256;
 /// Of shared memory, beside rows: values of rows, padding, what tiles need of their own.
 constexpr int64_t kSpareBytes = 16 << 10;
+/// The same beside rings: values of rows, mbarriers, places up to where swizzles begin.
+constexpr int64_t kRingSpareBytes = 4 << 10;
+/// Of a ring, at the least.
+constexpr int64_t kLeastStages = 2;
+constexpr int64_t kFactorBytes = 2;  // of an element, where warpgroups multiply
+/// Rows of scores are as many floats beyond a multiple of a warp's lanes.
+constexpr int64_t kScoreOffset = kWarpLanes / 4;
 
 class GpuChain {
  public:
-  GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second, WarpUnit unit)
+  GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second, WarpUnit unit,
+           bool bulk)
       : context_(context),
         s_(context.schedule),
         first_mapping_(first->mapping),
@@ -66,6 +75,7 @@ class GpuChain {
         p_(first->product),
         q_(second->product),
         unit_(unit),
+        bulk_(bulk),
         scores_(context, &p_, RowSpread::kPadded, unit),
         values_(context, &q_, RowSpread::kPadded, unit) {}
 
@@ -90,12 +100,57 @@ class GpuChain {
     return ir::byte_size(s_.program().buffer(buffer).dtype);
   }
 
-  // Tiles of rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
-  // be, or where scores have been.
-  int64_t most_row_tiles() const {
+  // Of a row in shared memory: scores beside weights. Operands' tiles lie where weights will be, or where scores have
+  // been; beside rings that is Q's alone.
+  int64_t row_bytes() const {
     const int64_t weights = std::max(bytes_of(q_.a.copy), bytes_of(s_.producers(q_.a.copy)[0]));
-    const int64_t row = p_.extents[1] * (bytes_of(p_.block) + weights);
-    return (context_.target.smem_bytes_per_block - kSpareBytes) / (row * scores_.tile[0]);
+    const int64_t keys = p_.extents[1];
+    if (!bulk_) return keys * (bytes_of(p_.block) + weights);
+    const int64_t scores = ceil_div(keys - kScoreOffset, kWarpLanes) * kWarpLanes + kScoreOffset;
+    return scores * bytes_of(p_.block) + std::max(keys * weights, depth_bytes());
+  }
+  // Of a padded row of Q or K.
+  int64_t depth_bytes() const {
+    return ceil_div(p_.extents[2], scores_.tile[2]) * scores_.tile[2] * kFactorBytes;
+  }
+  // Of one stage of a ring: of so many tiles of keys for each warpgroup, of so many steps of the second product.
+  int64_t key_bytes(int64_t tiles) const {
+    return scores_.n.warps.value * tiles * scores_.n.unit * depth_bytes();
+  }
+  int64_t value_bytes(int64_t steps) const {
+    const int64_t columns = ceil_div(q_.extents[1], values_.n.unit) * values_.n.unit;
+    return steps * values_.tile[2] * columns * kFactorBytes;
+  }
+
+  // Tiles of rows that shared memory has room for.
+  int64_t most_row_tiles() const {
+    const int64_t rings = bulk_ ? kLeastStages * (key_bytes(1) + value_bytes(1)) : 0;
+    const int64_t spare = bulk_ ? kRingSpareBytes : kSpareBytes;
+    return (context_.target.smem_bytes_per_block - spare - rings) / (row_bytes() * scores_.tile[0]);
+  }
+
+  // Beside rows of the block, as far as they are decided.
+  int64_t ring_room() const {
+    const int64_t rows = scores_.m.warps.value * scores_.m.tiles.value * scores_.tile[0];
+    return context_.target.smem_bytes_per_block - kRingSpareBytes - rows * row_bytes();
+  }
+  // Tiles of keys of which there is room for the least number of stages, beside the smallest ones of V.
+  int64_t most_key_tiles() const {
+    return (ring_room() - kLeastStages * value_bytes(1)) / (kLeastStages * key_bytes(1));
+  }
+
+  // By default stages are no larger, and no more, than there is room for or iterations are.
+  void fit_rings(const std::vector<int64_t>& tiles, const std::vector<int64_t>& steps) {
+    const int64_t keys = p_.extents[1];
+    preferred_tiles_ =
+        std::clamp<int64_t>(preferred_tiles_, 1, up_to(tiles, most_key_tiles()).back());
+    const int64_t at_once = scores_.n.warps.value * preferred_tiles_ * scores_.n.unit;
+    keys_ahead_ = std::min(keys_ahead_, keys / at_once - 1);
+    const int64_t room = ring_room() - (keys_ahead_ + 1) * key_bytes(preferred_tiles_);
+    const int64_t most_steps = room / (kLeastStages * value_bytes(1));
+    preferred_steps_ = std::min(preferred_steps_, up_to(steps, most_steps).back());
+    values_ahead_ = std::min({values_ahead_, room / value_bytes(preferred_steps_) - 1,
+                              keys / (preferred_steps_ * values_.tile[2]) - 1});
   }
 
   // Or warpgroups.
@@ -132,20 +187,46 @@ class GpuChain {
     return {};
   }
 
-  Result<void> decide_columns() {
+  // Warps, or warpgroups, that may share the columns of a tile.
+  std::vector<int64_t> column_warps() const {
     const int64_t columns = q_.extents[1], keys = p_.extents[1];
     std::vector<int64_t> warps = {1};
     for (const int64_t w : kColumnWarps) {
-      if (unit_ == WarpUnit::kLanes) break;
+      if (unit_ == WarpUnit::kLanes || (bulk_ && keys % (w * scores_.n.unit) != 0)) break;
       if (w > 1 && columns % (w * values_.n.unit) == 0) warps.push_back(w);
     }
-    const int64_t wanted = std::min(preferred_warps() / row_warps_, warps.back());
+    return warps;
+  }
+
+  // Tiles of keys that each of them takes in an iteration, for so many at the most.
+  std::vector<int64_t> key_tiles(int64_t most_warps) const {
+    const int64_t keys = p_.extents[1];
+    std::vector<int64_t> tiles = up_to(unit_ == WarpUnit::kWarpgroup ? kGroupTiles : kColumnTiles,
+                                       power_of_two(ceil_div(keys, scores_.n.unit)));
+    // The engine copies no rows beyond the keys: those of the next matrix follow.
+    std::erase_if(tiles, [&](int64_t n) {
+      return bulk_ && n > 1 && keys % (most_warps * n * scores_.n.unit) != 0;
+    });
+    return tiles;
+  }
+
+  Result<void> decide_columns() {
+    const int64_t columns = q_.extents[1], keys = p_.extents[1];
+    const std::vector<int64_t> warps = column_warps();
+    int64_t wanted = std::min(preferred_warps() / row_warps_, warps.back());
+    if (bulk_) wanted = std::min(wanted, up_to(warps, most_key_tiles()).back());
     scores_.n.warps = context_.pick(warps, wanted);
     values_.n.warps = scores_.n.warps;
-    const int64_t key_tiles = power_of_two(ceil_div(keys, scores_.n.unit));
+    const std::vector<int64_t> tiles = key_tiles(warps.back());
     const bool lanes = unit_ == WarpUnit::kLanes, groups = unit_ == WarpUnit::kWarpgroup;
-    scores_.n.tiles = context_.pick(up_to(groups ? kGroupTiles : kColumnTiles, key_tiles),
-                                    kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]));
+    std::vector<int64_t> steps;
+    for (const int64_t n : lanes ? kLaneDepths : groups ? kGroupDepths : kDepthTiles) {
+      if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
+    }
+    preferred_tiles_ = kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]);
+    preferred_steps_ = steps[steps.size() / 2];
+    if (bulk_) fit_rings(tiles, steps);
+    scores_.n.tiles = context_.pick(tiles, preferred_tiles_);
     scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
     // The block has all columns of the result.
     values_.n.blocks = 1;
@@ -154,11 +235,7 @@ class GpuChain {
       // Lanes take whole tiles out of their registers.
       values_.n.of_warp = ceil_div(columns, values_.tile[1]) * values_.tile[1];
     }
-    std::vector<int64_t> steps;
-    for (const int64_t n : lanes ? kLaneDepths : groups ? kGroupDepths : kDepthTiles) {
-      if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
-    }
-    values_.steps = context_.pick(steps, steps[steps.size() / 2]);
+    values_.steps = context_.pick(steps, preferred_steps_);
     PRUNERC_TRY_VOID(scores_.combine_cuts());
     return values_.combine_cuts();
   }
@@ -213,9 +290,15 @@ class GpuChain {
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(q_.out, values_.n.loops[0]));
     PRUNERC_TRY_VOID(values_.leave_registers(loops, q_.out_m, q_.out_n));
     PRUNERC_TRY_VOID(values_.load_registers());
-    PRUNERC_TRY_VOID(values_.fetch(q_.b, values_.k[0], values_.widest(q_.b)));
+    PRUNERC_TRY_VOID(bring(values_, q_.b, values_.k[0]));
     PRUNERC_TRY_VOID(values_.multiply_tile());
     return values_.fill_registers();
+  }
+
+  // The copy engine, or all threads.
+  Result<void> bring(WarpProduct& product, const MatrixOperand& operand, LoopId loop) {
+    return bulk_ ? product.fetch_in_bulk(operand, loop)
+                 : product.fetch(operand, loop, product.widest(operand));
   }
 
   Result<void> between() {
@@ -246,7 +329,7 @@ class GpuChain {
     const int rank = static_cast<int>(loops.size()) - 1;
     const bool swizzles = unit_ == WarpUnit::kWarpgroup && q_.a.copy == p_.out;
     PRUNERC_TRY_VOID(swizzles ? swizzle_weights()
-                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
+                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kScoreOffset));
     PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
@@ -259,7 +342,7 @@ class GpuChain {
     PRUNERC_TRY_VOID(scores_.cut(p_.spatial));
     PRUNERC_TRY_VOID(scores_.load_registers());
     PRUNERC_TRY_VOID(scores_.fetch(p_.a, grid_.back(), scores_.widest(p_.a)));
-    PRUNERC_TRY_VOID(scores_.fetch(p_.b, keys_, scores_.widest(p_.b)));
+    PRUNERC_TRY_VOID(bring(scores_, p_.b, keys_));
     PRUNERC_TRY_VOID(scores_.multiply_tile());
     return scores_.fill_registers();
   }
@@ -270,7 +353,8 @@ class GpuChain {
     PRUNERC_TRY(const LoopId top, fuse_all(context_, grid_));
     if (top.valid()) PRUNERC_TRY_VOID(s_.bind(top, "block.y"));
     PRUNERC_TRY_VOID(s_.bind(queries, "block.x"));
-    const Int keys_ahead = context_.pick(kPipeline, 1), values_ahead = context_.pick(kPipeline, 2);
+    const Int keys_ahead = context_.pick(kPipeline, keys_ahead_);
+    const Int values_ahead = context_.pick(kPipeline, values_ahead_);
     PRUNERC_TRY_VOID(s_.software_pipeline(keys_, {Int(0), keys_ahead, keys_ahead}, {0, 1, 2}));
     return s_.software_pipeline(values_.k[0], {Int(0), values_ahead}, {0, 1});
   }
@@ -280,9 +364,12 @@ class GpuChain {
   const schedule::TensorMapping &first_mapping_, &second_mapping_;
   MatrixProduct &p_, &q_;
   const WarpUnit unit_;
+  const bool bulk_;  // the copy engine brings K' and V'
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
+  // By default: tiles of keys in an iteration, steps of the second product, iterations that K' and V' are ahead.
+  int64_t preferred_tiles_ = 1, preferred_steps_ = 1, keys_ahead_ = 1, values_ahead_ = 2;
   Int rows_, keys_of_tile_;  // of a block; of an iteration of the first product
   std::vector<ChainStage> stages_;
   std::vector<LoopId> grid_;  // what is outside, blocks of rows last
@@ -335,12 +422,12 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 }
 
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
-                       WarpUnit unit) {
+                       WarpUnit unit, bool bulk) {
   if (unit == WarpUnit::kWarpgroup) {
     PRUNERC_TRY_VOID(take_warpgroups(&first.product, &second.product));
   }
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuChain(context, &first, &second, unit).run();
+  const Result<void> done = GpuChain(context, &first, &second, unit, bulk).run();
   if (!done) context.schedule = before;
   return done;
 }

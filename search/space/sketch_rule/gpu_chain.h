@@ -19,10 +19,11 @@ bool comes_of(const schedule::Schedule& s, ir::BlockId block, ir::BlockId source
 bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
                 const ShapedProduct& second);
 
-/// Both products and what is between them, also where later kernels read a value of each row. Errors: Unsupported where
-/// rows do not fit in shared memory or something else reads them; those of the primitives.
+/// Both products and what is between them, also where later kernels read a value of each row; `bulk`: beside warpgroups
+/// the copy engine brings what tiles of rows are multiplied by. Errors: Unsupported where rows do not fit in shared
+/// memory or something else reads them; BulkForm where such tiles are no boxes; those of the primitives.
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
-                       WarpUnit unit);
+                       WarpUnit unit, bool bulk);
 
 }  // namespace prunerc::search
 

@@ -153,6 +153,12 @@ Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int w
   return spread_rows(operand, operand.copy);
 }
 
+Result<void> WarpProduct::fetch_in_bulk(const MatrixOperand& operand, LoopId loop) {
+  PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(operand.copy, loop));
+  PRUNERC_TRY_VOID(spread_rows(operand, operand.copy));
+  return s_.bulk_copy(loops[0]);
+}
+
 std::vector<Int> WarpProduct::warp_factors() const {
   if (unit_ == WarpUnit::kWarpgroup) return {warps, Int(kGroupWarps)};
   return {warps};

@@ -48,6 +48,8 @@ class WarpProduct {
   Result<void> load_registers();
   /// All threads of the block fetch an operand's tile under `loop` together, a vector of `width` elements each.
   Result<void> fetch(const MatrixOperand& operand, ir::LoopId loop, schedule::Int width);
+  /// The copy engine brings it, for products of warpgroups. Errors: BulkForm.
+  Result<void> fetch_in_bulk(const MatrixOperand& operand, ir::LoopId loop);
   /// The most elements that a vector of a fetch can have.
   int64_t widest(const MatrixOperand& operand) const;
   /// Rows of the buffer that `writer` writes are where ldmatrix meets no bank twice.
