@@ -261,7 +261,13 @@ class Tiling {
       if (used.empty()) return;
       source.push_back(used[0]);
       for (std::size_t u = 1; u < used.size(); ++u) keep_inner(from[used[0]], from[used[u]]);
-      if (parts_[from[used[0]]].extent > kMostProbed) return;
+    }
+    // A variable that is not taken apart keeps its extent, however the map orders its values.
+    const auto is_whole = [&](std::size_t i) {
+      return parts_[from[i]].inner == 1 && std::count(source.begin(), source.end(), i) == 1;
+    };
+    for (const std::size_t i : source) {
+      if (!is_whole(i) && parts_[from[i]].extent > kMostProbed) return;
     }
     block->second = to;
     for (std::size_t o = 0; o < to.size(); ++o) {
@@ -277,7 +283,8 @@ class Tiling {
         return map->at(at)[o];
       };
       Part part;
-      for (int64_t x = 0; x < whole.extent; ++x)
+      if (is_whole(source[o])) part.extent = whole.extent;
+      for (int64_t x = 0; x < whole.extent && !is_whole(source[o]); ++x)
         part.extent = std::max(part.extent, value_at(x) + 1);
       part.fixed = value_at(2 * whole.extent) < part.extent;
       part.small = small_like(part.extent, std::count(source.begin(), source.end(), source[o]) > 1

@@ -59,6 +59,7 @@ std::vector<Variant> variants() {
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("no rfactor", [](Variant& v) { v.rfactor = false; });
+  add("one row", [](Variant& v) { v.unit_rows = true; });
   return out;
 }
 

@@ -115,6 +115,15 @@ program fold(X: f32[4, 8]) -> (Y: f32[4]) {
   } } }
 })";
 
+constexpr std::string_view kKept = R"(
+program kept(X: f32[4, 8]) -> (Y: f32[4, 1]) {
+  for i in 4 @L0 { for u in 1 @L1 { for k in 8 @L2 {
+    block "Y" @B0 [vi: S(4) = i, vu: S(1) = u, vk: R(8) = k] {
+      init { Y[vi, vu] = 0f32 }
+      Y[vi, vu] = Y[vi, vu] + X[vi, vk]
+  } } } }
+})";
+
 TEST_CASE("the variables of a block are mapped onto others, or the reason is said") {
   auto layout = [](std::string_view block, std::string_view map) {
     return "transform_block_layout(" + std::string(block) + ", \"" + std::string(map) + "\")";
@@ -126,6 +135,7 @@ TEST_CASE("the variables of a block are mapped onto others, or the reason is sai
       {kConv, layout("@B1", "(f, h, w, c, r, s) -> (h*8 + w, f, r*12 + s*4 + c)"), ""},
       {kConv, layout("@B0", "(c, h, w) -> (w, h, c)"), ""},
       {kChain, layout("@B1", "(i) -> (i // 5, i % 5)"), ""},
+      {kKept, layout("@B0", "(i, u, k) -> (i, k)"), ""},
       {kMatmul, layout("@B0", "(i, j, k) -> (i, j*32 + k)"), "BlockNotSimple"},
       {kMatmul, layout("@B0", "(i, j, k) -> (i // 3, i % 3, j, k)"), "BlockNotSimple"},
       {kMatmul, layout("@B0", "(i, j, k) -> (i*2, j, k)"), "BlockNotSimple"},

@@ -160,7 +160,7 @@ class ChainFinder {
     const ir::Block& block = *find_block(program_, id);
     return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::IterVar& i) {
       return i.kind == ir::IterKind::kSpatial && ir::constant_value(i.extent) != 1 &&
-             !is_contiguous(block.writes[0], i.var->id) && is_reused(block, i.var->id);
+             !is_contiguous(program_, block.writes[0], i.var->id) && is_reused(block, i.var->id);
     });
   }
 
@@ -171,7 +171,7 @@ class ChainFinder {
 
   bool is_vector_axis(BlockId id, std::size_t axis) const {
     const ir::Block& block = *find_block(program_, id);
-    return is_contiguous(block.writes[0], iter(id, axis).var->id) &&
+    return is_contiguous(program_, block.writes[0], iter(id, axis).var->id) &&
            ir::constant_value(iter(id, axis).extent) != 1;
   }
 

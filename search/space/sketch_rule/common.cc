@@ -215,11 +215,21 @@ bool is_contiguous(const ir::Access& access, ir::VarId var) {
   return step_of(access.region.back().min, var) == 1;
 }
 
-bool is_contiguous(const ir::Program& program, const ir::Access& access, ir::VarId var) {
+ir::Access without_unit_tail(const ir::Program& program, const ir::Access& access) {
   const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
   std::size_t rank = access.region.size();
   while (rank > 1 && ir::constant_value(shape[rank - 1]) == 1) --rank;
-  return is_contiguous({access.buffer, access.region.first(rank)}, var);
+  return {access.buffer, access.region.first(rank)};
+}
+
+std::ptrdiff_t num_long_dims(const ir::Program& program, const ir::Access& access) {
+  const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
+  return std::count_if(shape.begin(), shape.end(),
+                       [](Expr extent) { return ir::constant_value(extent) != 1; });
+}
+
+bool is_contiguous(const ir::Program& program, const ir::Access& access, ir::VarId var) {
+  return is_contiguous(without_unit_tail(program, access), var);
 }
 
 int64_t power_of_two(int64_t n) {

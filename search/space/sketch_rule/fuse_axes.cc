@@ -47,8 +47,8 @@ bool mentions_alone(const ir::Block& block, ir::Expr index, ir::VarId var) {
 
 // The longest run of spatial variables around the tile's row, each of which vectors are shared
 // along; nullopt if it is the row alone.
-std::optional<Run> find_run(const BlockFacts& facts) {
-  const std::optional<TileAxes> axes = find_axes(facts);
+std::optional<Run> find_run(const ir::Program& program, const BlockFacts& facts) {
+  const std::optional<TileAxes> axes = find_axes(program, facts);
   if (!axes || !axes->row) return std::nullopt;
   const ir::Block& block = *facts.block;
   const auto fits = [&](std::size_t i) {
@@ -73,21 +73,24 @@ bool has_one_stride(const ir::Program& program, const ir::Block& block, const Ru
     for (std::size_t i = run.first; i < run.last; ++i) {
       if (extent_of(block.iters[i]) > 1) vars.push_back(block.iters[i].var->id);
     }
-    const auto moves = [&](const ir::Range& range) {
+    const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
+    std::vector<std::size_t> dims;  // those of extent 1 stand between nobody
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (ir::constant_value(shape[d]) != 1) dims.push_back(d);
+    }
+    const auto moves = [&](std::size_t d) {
       return std::any_of(vars.begin(), vars.end(),
-                         [&](ir::VarId var) { return mentions(range.min, var); });
+                         [&](ir::VarId var) { return mentions(access.region[d].min, var); });
     };
-    const auto begin = access.region.begin();
-    const auto first = std::find_if(begin, access.region.end(), moves);
-    if (first == access.region.end()) return true;
-    if (std::count_if(first, access.region.end(), moves) != std::ssize(vars)) return false;
-    if (access.region.end() - first < std::ssize(vars)) return false;
+    const auto first = std::find_if(dims.begin(), dims.end(), moves);
+    if (first == dims.end()) return true;
+    if (std::count_if(first, dims.end(), moves) != std::ssize(vars)) return false;
+    if (dims.end() - first < std::ssize(vars)) return false;
     for (std::size_t i = 0; i < vars.size(); ++i) {
-      const ir::Expr index = first[static_cast<std::ptrdiff_t>(i)].min;
+      const std::size_t dim = first[static_cast<std::ptrdiff_t>(i)];
+      const ir::Expr index = access.region[dim].min;
       if (step_of(index, vars[i]) != 1 || !mentions_alone(block, index, vars[i])) return false;
-      const std::size_t dim = static_cast<std::size_t>(first - begin) + i;
-      const std::optional<int64_t> size =
-          ir::constant_value(program.buffer(access.buffer).shape[dim]);
+      const std::optional<int64_t> size = ir::constant_value(shape[dim]);
       if (i > 0 && size != extent_of(*iter_of(block, vars[i]))) return false;
     }
     return true;
@@ -127,7 +130,7 @@ bool fills_vectors(const SketchContext& context, const BlockFacts& facts, const 
 // nullopt if there are none, or the contiguous one fills a vector. Longer ones stay, although their last
 // vector may be half empty: what an epilogue reads is then no longer contiguous.
 std::optional<Run> find_vector_run(const SketchContext& context, const BlockFacts& facts) {
-  const std::optional<TileAxes> axes = find_axes(facts);
+  const std::optional<TileAxes> axes = find_axes(context.program(), facts);
   if (!axes) return std::nullopt;
   const bool is_long = axes->vector.extent > context.target.lanes(facts.element_bytes);
   if (is_long || fills_vectors(context, facts, axes->vector)) return std::nullopt;
@@ -149,7 +152,7 @@ Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
   std::optional<Run> run = find_vector_run(context, facts);
   if (!run) {
-    run = find_run(facts);
+    run = find_run(context.program(), facts);
     if (!run || (!windows && !has_one_stride(context.program(), *facts.block, *run))) return {};
   }
   const BlockId epilogue = epilogue_of(context.schedule, id);
@@ -231,14 +234,16 @@ Result<void> join(SketchContext& context, const ir::Block& block, const Run& run
   return joined.ok() ? Result<void>() : joined.error();
 }
 
+std::ptrdiff_t num_long(const std::vector<Axis>& axes) {
+  return std::count_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.extent > 1; });
+}
+
 // Whether sums keep more of the axes that are longer than 1: then the joined one would be among the rows (rows.cc).
 bool sums_keep_more(SketchContext& context, std::ptrdiff_t num_axes) {
   const std::vector<BlockId> blocks = context.schedule.blocks();
   return std::any_of(blocks.begin(), blocks.end(), [&](BlockId id) {
     const BlockFacts facts = facts_of(context.schedule, id);
-    return !facts.reduce.empty() &&
-           std::count_if(facts.spatial.begin(), facts.spatial.end(),
-                         [](const Axis& axis) { return axis.extent > 1; }) > num_axes;
+    return !facts.reduce.empty() && num_long(facts.spatial) > num_axes;
   });
 }
 
@@ -246,13 +251,13 @@ bool sums_keep_more(SketchContext& context, std::ptrdiff_t num_axes) {
 // itself, or rows for all threads are left.
 bool leaves_rows(SketchContext& context, const ir::Block& block, const Run& run) {
   int64_t rows = 1;
-  std::ptrdiff_t num_long = 0;
+  std::ptrdiff_t num_before = 0;
   for (std::size_t i = 0; i < run.first; ++i) {
     rows *= extent_of(block.iters[i]);
-    num_long += extent_of(block.iters[i]) > 1 ? 1 : 0;
+    num_before += extent_of(block.iters[i]) > 1 ? 1 : 0;
   }
-  if (run.first == 0 && context.schedule.blocks().size() == 1) return true;
-  return rows >= context.target.num_threads && !sums_keep_more(context, num_long);
+  if (num_before == 0 && context.schedule.blocks().size() == 1) return true;
+  return rows >= context.target.num_threads && !sums_keep_more(context, num_before);
 }
 
 // The contiguous axis of an elementwise block that nobody reads, if vectors do not divide it; axes of extent 1
@@ -283,8 +288,11 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
   for (;;) {
     const BlockFacts facts = facts_of(context.schedule, id);
     if (facts.block == nullptr || !facts.trivial || facts.reduce.empty()) return {};
-    if (facts.spatial.empty() && facts.reduce.size() <= 2) return {};
-    const Axis& axis = facts.reduce.back();
+    if (num_long(facts.spatial) == 0 && num_long(facts.reduce) <= 2) return {};
+    Axis axis = facts.reduce.back();
+    for (const Axis& reduced : facts.reduce) {
+      if (reduced.extent > 1) axis = reduced;
+    }
     if (fills_vectors(context, facts, axis) ||
         !reads_contiguously(context.program(), *facts.block, axis.var)) {
       return {};

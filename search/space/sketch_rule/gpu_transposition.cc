@@ -53,7 +53,7 @@ std::vector<int> crossing_reads(const BlockFacts& facts, const Crossing& crossin
 Result<void> transpose(SketchContext& context, BlockId block) {
   schedule::Schedule& s = context.schedule;
   const BlockFacts facts = facts_of(s, block);
-  const std::optional<Crossing> crossing = find_crossing(facts, kLanes);
+  const std::optional<Crossing> crossing = find_crossing(s.program(), facts, kLanes);
   if (!crossing) return error(Diag::kUnsupported, std::string("a block that transposes nothing"));
   const std::vector<int> reads = crossing_reads(facts, *crossing);
   if (reads.empty()) return error(Diag::kUnsupported, std::string("subscripts like these"));

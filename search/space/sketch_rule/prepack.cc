@@ -25,7 +25,7 @@ std::vector<int> const_operands(const ir::Program& program, const ir::Block& blo
     const ir::Access& access = block.reads[i];
     if (!program.buffer(access.buffer).is_const || !mentions(access, var)) continue;
     // One axis has no panels: it is read as it lies.
-    if (access.region.size() < 2) continue;
+    if (num_long_dims(program, access) < 2) continue;
     if (!has_variable_subscripts(access)) return {};
     found.push_back(static_cast<int>(i));
   }

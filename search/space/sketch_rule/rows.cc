@@ -14,6 +14,8 @@
 #include "search/space/sketch_rule/chain.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 namespace prunerc::search {
 namespace {
@@ -25,6 +27,49 @@ using schedule::Int;
 constexpr int64_t kMaxUnroll = 16;
 /// Tasks per thread that even out their ends.
 constexpr int64_t kTasksPerThread = 4;
+
+bool is_unit(const Axis& axis) { return axis.extent == 1; }
+
+// A block without rows: a total, or what is made of totals. In a chain axes of extent 1 are common ones.
+bool is_single(const SketchContext& context, BlockId id, const Variant& variant) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (facts.block == nullptr || !facts.trivial) return false;
+  const bool units_count = variant.unit_rows || context.chain != nullptr;
+  return facts.spatial.empty() ||
+         (!units_count && std::all_of(facts.spatial.begin(), facts.spatial.end(), is_unit));
+}
+
+// "(a0, a1, a2) -> (a1, a2)": the variables longer than 1, if there are such of each kind that the block has;
+// nullopt otherwise.
+std::optional<std::string> long_axes_map(const ir::Block& block) {
+  std::string from, to;
+  bool reduces = false, still_reduces = false;
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    const std::string name = "a" + std::to_string(i);
+    const bool is_reduced = block.iters[i].kind != ir::IterKind::kSpatial;
+    from += (from.empty() ? "" : ", ") + name;
+    reduces = reduces || is_reduced;
+    if (ir::constant_value(block.iters[i].extent) == 1) continue;
+    to += (to.empty() ? "" : ", ") + name;
+    still_reduces = still_reduces || is_reduced;
+  }
+  if (to.empty() || reduces != still_reduces) return std::nullopt;
+  return "(" + from + ") -> (" + to + ")";
+}
+
+// The block becomes one that never had axes of extent 1:
+//     block "T" [u: S(1), i: R(40), j: R(70)] { T[u, 0] += X[i, j] }
+//   ~>  block "T" [i: R(40), j: R(70)] { T[0, 0] += X[i, j] }
+Result<void> drop_unit_axes(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  const bool has_units = std::any_of(facts.spatial.begin(), facts.spatial.end(), is_unit) ||
+                         std::any_of(facts.reduce.begin(), facts.reduce.end(), is_unit);
+  if (!has_units) return {};
+  const std::optional<std::string> map = long_axes_map(*facts.block);
+  if (!map) return error(Diag::kUnsupported, std::string("a block of one value"));
+  const Result<std::vector<LoopId>> left = context.schedule.transform_block_layout(id, *map);
+  return left.ok() ? Result<void>() : left.error();
+}
 
 class RowRule {
  public:
@@ -71,8 +116,10 @@ class RowRule {
     // Without a reduction, or where the last stage stands apart from them, the last axis is the row itself.
     if (!any_reduction || (!variant_.fuse_rows && last.reduce.empty())) {
       std::size_t row = last.spatial.size();
-      while (row > 1 && last.spatial[row - 1].extent == 1) --row;
-      return row == 0 ? 0 : row - 1;
+      while (row > 1 && is_unit(last.spatial[row - 1])) --row;
+      if (row == 0) return 0;
+      const auto end = last.spatial.begin() + static_cast<std::ptrdiff_t>(row - 1);
+      return !variant_.unit_rows && std::all_of(last.spatial.begin(), end, is_unit) ? 0 : row - 1;
     }
     std::size_t rows = 0;
     for (; rows < last.spatial.size(); ++rows) {
@@ -89,7 +136,7 @@ class RowRule {
     }
     if (context_.chain != nullptr) return make_chain_rows(facts, context_.chain->of(last));
     const std::size_t num_rows = num_row_axes(facts);
-    if (num_rows == 0) return split_single_axis(facts);
+    if (num_rows == 0) return split_single_axis(last);
     std::vector<LoopId> loops;
     int64_t extent = 1;
     for (std::size_t i = 0; i < num_rows; ++i) {
@@ -132,8 +179,13 @@ class RowRule {
   }
 
   // One axis only: a stage without rows is cut into tasks along it.
-  Result<LoopId> split_single_axis(const BlockFacts& facts) {
-    if (!facts.reduce.empty() || facts.spatial.size() != 1) return LoopId();
+  Result<LoopId> split_single_axis(BlockId last) {
+    BlockFacts facts = facts_of(context_.schedule, last);
+    if (!facts.reduce.empty()) return LoopId();
+    if (facts.spatial.size() > 1 && !variant_.unit_rows && drop_unit_axes(context_, last).ok()) {
+      facts = facts_of(context_.schedule, last);
+    }
+    if (facts.spatial.size() != 1) return LoopId();
     const int64_t extent = facts.spatial[0].extent;
     done_ = extent == 1;
     if (done_) return LoopId();
@@ -292,10 +344,13 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
 // A total over everything has no rows: its outermost axis gives one partial result each, computed
 // in parallel.
 void schedule_total(SketchContext& context, BlockId id, const Variant& variant) {
-  const BlockFacts facts = facts_of(context.schedule, id);
-  if (!facts.trivial || !facts.spatial.empty() || facts.reduce.empty()) return;
+  if (!is_single(context, id, variant) || facts_of(context.schedule, id).reduce.empty()) return;
   const schedule::Schedule before = context.schedule.fork();
-  const Result<BlockId> partial = split_total(context, facts);
+  const auto apply = [&]() -> Result<BlockId> {
+    if (!variant.unit_rows) PRUNERC_TRY_VOID(drop_unit_axes(context, id));
+    return split_total(context, facts_of(context.schedule, id));
+  };
+  const Result<BlockId> partial = apply();
   if (partial) {
     static_cast<void>(schedule_rows(context, {*partial}, variant).ok());
   } else {
@@ -310,12 +365,8 @@ Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& b
   std::vector<BlockId> rows = blocks;
   if (blocks.size() > 1 && context.chain == nullptr) {
     // A total belongs to no row, and neither does what is made of totals.
-    const auto is_single = [&](BlockId id) {
-      const BlockFacts facts = facts_of(context.schedule, id);
-      return facts.block != nullptr && facts.trivial && facts.spatial.empty();
-    };
     for (const BlockId id : blocks) {
-      if (!is_single(id)) continue;
+      if (!is_single(context, id, variant)) continue;
       std::erase(rows, id);
       static_cast<void>(schedule_rows(context, {id}, variant).ok());
     }

@@ -9,6 +9,7 @@
 #include "ir/target.h"
 #include "schedule/schedule.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct Variant {
   bool transposition = false;  // tiles of blocks that read across what they write
   bool fuse_axes = false;      // axes of tiles' rows become one where windows are read, too
   bool chain = false;          // contractions and what is between them, task by task (chain.cc)
+  bool unit_rows = false;      // an axis of extent 1 counts: what has one row is one task (rows.cc)
 };
 
 struct Chain;
@@ -87,10 +89,14 @@ bool has_variable_subscripts(const ir::Access& access);
 /// The buffer's last subscript moves by one with `var` and no other subscript does, or the last ones are
 /// the digits of `var`.
 bool is_contiguous(const ir::Access& access, ir::VarId var);
-/// The same where dimensions of extent 1 at the end, which take no room, do not count.
+/// The access without dimensions of extent 1 at its end, which take no room.
+ir::Access without_unit_tail(const ir::Program& program, const ir::Access& access);
+/// How many dimensions longer than 1 the access has.
+std::ptrdiff_t num_long_dims(const ir::Program& program, const ir::Access& access);
+/// The same of the access without its unit tail.
 bool is_contiguous(const ir::Program& program, const ir::Access& access, ir::VarId var);
 
-/// Some operand's elements follow each other along `var`, dimensions of extent 1 at the end left out.
+/// Some operand's elements follow each other along `var`, unit tails left out.
 bool reads_contiguously(const ir::Program& program, const ir::Block& block, ir::VarId var);
 
 /// The single elementwise reader of a block's result that can finish its tiles; invalid if there is
@@ -188,7 +194,8 @@ struct Crossing {
   Axis rows, columns;
 };
 /// Nullopt if there is nothing like that, or an extent is below `least`.
-std::optional<Crossing> find_crossing(const BlockFacts& facts, int64_t least);
+std::optional<Crossing> find_crossing(const ir::Program& program, const BlockFacts& facts,
+                                      int64_t least);
 /// transposition.cc: tiles of an elementwise block that reads along one axis and writes along another.
 Result<void> tile_transposition(SketchContext& context, ir::BlockId block);
 

@@ -31,7 +31,7 @@ Result<void> scan_along(SketchContext& context, ir::BlockId block, const BlockFa
   for (std::size_t i = 0; i < facts.spatial.size(); ++i) {
     if (i == along) continue;
     const Axis& axis = facts.spatial[i];
-    if (is_contiguous(facts.block->writes[0], axis.var)) {
+    if (is_contiguous(context.program(), facts.block->writes[0], axis.var)) {
       contiguous = &axis;
       continue;
     }

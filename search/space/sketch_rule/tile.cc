@@ -90,20 +90,20 @@ class TileRule {
 
   Result<void> run() {
     BlockFacts facts = facts_of(context_.schedule, block_);
-    std::optional<TileAxes> axes = find_axes(facts);
+    std::optional<TileAxes> axes = find_axes(context_.program(), facts);
     if (variant_.narrow && context_.chain == nullptr) {
       narrow_ = find_narrow(context_.schedule, block_, context_.target);
     }
     if (narrow_ && axes) {
       PRUNERC_TRY_VOID(pack_narrow(context_, block_, *narrow_, &consumer_));
       facts = facts_of(context_.schedule, block_);
-      axes = find_axes(facts);
+      axes = find_axes(context_.program(), facts);
     }
     std::vector<int> gathered;
     if (axes && variant_.transpose_operand) {
-      gathered = gathered_operands(*facts.block, axes->vector.var);
+      gathered = gathered_operands(context_.program(), *facts.block, axes->vector.var);
       // A program may have something to transpose elsewhere.
-      const std::optional<TileAxes> transposed = find_transposed_axes(facts);
+      const std::optional<TileAxes> transposed = find_transposed_axes(context_.program(), facts);
       transposes_ = gathered.empty() && transposed.has_value();
       if (transposes_) axes = transposed;
     }
@@ -120,7 +120,7 @@ class TileRule {
       PRUNERC_TRY_VOID(split_groups(&facts));
     }
     std::vector<int> packed;
-    if (variant_.pack) packed = panels(*facts.block, *axes);
+    if (variant_.pack) packed = panels(context_.program(), *facts.block, *axes);
     if (variant_.pack && packed.empty()) {
       return error(Diag::kUnsupported, std::string("packing of this block"));
     }
@@ -189,7 +189,7 @@ class TileRule {
     const ir::Program& program = context_.program();
     std::vector<int> found = const_operands(program, *facts.block, axes->vector.var);
     if (!found.empty() || !variant_.write_cache) return found;
-    const std::optional<TileAxes> transposed = find_transposed_axes(facts);
+    const std::optional<TileAxes> transposed = find_transposed_axes(program, facts);
     if (!transposed) return {};
     found = const_operands(program, *facts.block, transposed->vector.var);
     if (found.empty()) return {};
@@ -206,13 +206,15 @@ class TileRule {
   }
 
   // Operands whose rows run along the vector axis and which all rows of the tile share.
-  static std::vector<int> panels(const ir::Block& block, const TileAxes& axes) {
+  static std::vector<int> panels(const ir::Program& program, const ir::Block& block,
+                                 const TileAxes& axes) {
     std::vector<int> found;
     for (std::size_t i = 0; i < block.reads.size(); ++i) {
       const ir::Access& access = block.reads[i];
       if (access.buffer == block.writes[0].buffer) continue;
       const bool shared = axes.row && !mentions(access, axes.row->var);
-      if (shared && access.region.size() > 1 && is_contiguous(access, axes.vector.var)) {
+      if (shared && num_long_dims(program, access) > 1 &&
+          is_contiguous(program, access, axes.vector.var)) {
         found.push_back(static_cast<int>(i));
       }
     }
@@ -368,7 +370,10 @@ class TileRule {
         has_chain_rows() ? context_.chain->depth() - 1 : axes.outer.size();
     if (row_) tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(num_common), row_->task);
     tasks.push_back(vector_.task);
-    stage_loop_ = tasks[axes.outer.empty() ? 0 : axes.outer.size() - 1];
+    // The innermost that is run through, or the first below those of one iteration.
+    std::size_t num_outer = axes.outer.size();
+    while (num_outer > 0 && axes.outer[num_outer - 1].extent == 1) --num_outer;
+    stage_loop_ = tasks[num_outer > 0 ? num_outer - 1 : axes.outer.size()];
     for (const Axis& axis : reduce) reductions.push_back(axis.loop);
     if (variant_.rotate_reduction && reductions.size() > 1) {
       std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
@@ -425,9 +430,16 @@ class TileRule {
     return {};
   }
 
-  // The last of the loops is a row of the tile: vectors of it, the rest unrolled.
-  Result<void> mark_copy(const std::vector<LoopId>& loops, bool unroll_rows) {
+  // The last of the loops is a row of the tile, units behind it go outside: vectors of it, the rest unrolled.
+  Result<void> mark_copy(BlockId copy, std::vector<LoopId> loops, bool unroll_rows) {
     if (loops.empty()) return {};
+    const std::span<const ir::IterVar> iters = find_block(context_.program(), copy)->iters;
+    std::size_t row = loops.size();
+    while (row > 1 && ir::constant_value(iters[row - 1].extent) == 1) --row;
+    if (row < loops.size()) {
+      std::rotate(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(row), loops.end());
+      PRUNERC_TRY_VOID(context_.schedule.reorder(loops));
+    }
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 context_.schedule.split(loops.back(), {Int(-1), Int(width_)}));
     PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
@@ -457,19 +469,19 @@ class TileRule {
   Result<void> place_copies() {
     for (const BlockId pack : packs_) {
       PRUNERC_TRY(const std::vector<LoopId> loops, context_.schedule.compute_at(pack, panel_loop_));
-      PRUNERC_TRY_VOID(mark_copy(loops, false));
+      PRUNERC_TRY_VOID(mark_copy(pack, loops, false));
     }
     for (const BlockId stage : stages_) {
       PRUNERC_TRY(const std::vector<LoopId> loops,
                   context_.schedule.compute_at(stage, stage_loop_));
-      PRUNERC_TRY_VOID(mark_copy(loops, false));
+      PRUNERC_TRY_VOID(mark_copy(stage, loops, false));
     }
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
     if (transposes_) return mark_transposed(loops);
     // The rows of a tile are few, those of a task are not.
-    return mark_copy(loops, !variant_.block_reduction);
+    return mark_copy(consumer_, loops, !variant_.block_reduction);
   }
 
   Result<void> finish_tile() {
@@ -505,8 +517,10 @@ class TileRule {
 
 bool can_prepack(const schedule::Schedule& schedule, BlockId block) {
   const BlockFacts facts = facts_of(schedule, block);
-  for (const std::optional<TileAxes>& axes : {find_axes(facts), find_transposed_axes(facts)}) {
-    if (axes && !const_operands(schedule.program(), *facts.block, axes->vector.var).empty()) {
+  const ir::Program& program = schedule.program();
+  for (const std::optional<TileAxes>& axes :
+       {find_axes(program, facts), find_transposed_axes(program, facts)}) {
+    if (axes && !const_operands(program, *facts.block, axes->vector.var).empty()) {
       return true;
     }
   }
@@ -535,14 +549,15 @@ std::vector<BlockId> stages_of(const schedule::Schedule& schedule, BlockId block
 
 bool can_tile(const schedule::Schedule& schedule, BlockId block) {
   const BlockFacts facts = facts_of(schedule, block);
-  const std::optional<TileAxes> axes = find_axes(facts);
+  const std::optional<TileAxes> axes = find_axes(schedule.program(), facts);
   if (!axes) return false;
   // Every operand that moves with the vector axis must do so without gaps, or lanes would be
   // gathered.
   return std::all_of(
       facts.block->reads.begin(), facts.block->reads.end(), [&](const ir::Access& access) {
         if (!mentions(access, axes->vector.var)) return true;
-        return !access.region.empty() && step_of(access.region.back().min, axes->vector.var) != 0;
+        const ir::Access dense = without_unit_tail(schedule.program(), access);
+        return !dense.region.empty() && step_of(dense.region.back().min, axes->vector.var) != 0;
       });
 }
 

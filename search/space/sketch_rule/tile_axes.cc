@@ -69,7 +69,7 @@ bool shares_vectors(const ir::Block& block, ir::VarId row, ir::VarId vector) {
   });
 }
 
-std::optional<TileAxes> find_axes(const BlockFacts& facts) {
+std::optional<TileAxes> find_axes(const ir::Program& program, const BlockFacts& facts) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {
     return std::nullopt;
   }
@@ -77,7 +77,7 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   TileAxes axes;
   bool found = false;
   for (const Axis& axis : facts.spatial) {
-    if (axis.extent > 1 && is_contiguous(facts.block->writes[0], axis.var)) {
+    if (axis.extent > 1 && is_contiguous(program, facts.block->writes[0], axis.var)) {
       axes.vector = axis;
       found = true;
     }
@@ -109,20 +109,21 @@ int transposed_operand(const ir::Block& block, ir::VarId var) {
   return found;
 }
 
-std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
+std::vector<int> gathered_operands(const ir::Program& program, const ir::Block& block,
+                                   ir::VarId var) {
   std::vector<int> found;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
     if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
-    if (is_contiguous(access, var)) continue;
+    if (is_contiguous(program, access, var)) continue;
     if (!has_digit_subscripts(block, access)) return {};
     found.push_back(static_cast<int>(i));
   }
   return found;
 }
 
-std::optional<TileAxes> find_transposed_axes(const BlockFacts& facts) {
-  const std::optional<TileAxes> usual = find_axes(facts);
+std::optional<TileAxes> find_transposed_axes(const ir::Program& program, const BlockFacts& facts) {
+  const std::optional<TileAxes> usual = find_axes(program, facts);
   if (!usual || !has_window(*facts.block, usual->vector.var)) return std::nullopt;
   if (!has_digit_subscripts(*facts.block, facts.block->writes[0])) return std::nullopt;
   TileAxes axes;

@@ -20,31 +20,35 @@ constexpr int64_t kMaxTile = 16;
 constexpr int64_t kPreferredRows = 4, kPreferredColumns = 2;
 
 // The axis that some operand lies along, while the vectors `along` cross it; -1 if there is none.
-int crossed_axis(const BlockFacts& facts, const Axis& along) {
+int crossed_axis(const ir::Program& program, const BlockFacts& facts, const Axis& along) {
   for (const ir::Access& access : facts.block->reads) {
-    if (!mentions(access, along.var) || step_of(access.region.back().min, along.var) != 0) continue;
+    if (!mentions(access, along.var)) continue;
+    const ir::Access dense = without_unit_tail(program, access);
+    if (step_of(dense.region.back().min, along.var) != 0) continue;
     for (std::size_t i = 0; i < facts.spatial.size(); ++i) {
-      if (is_contiguous(access, facts.spatial[i].var)) return static_cast<int>(i);
+      if (is_contiguous(dense, facts.spatial[i].var)) return static_cast<int>(i);
     }
   }
   return -1;
 }
 
-int written_axis(const BlockFacts& facts) {
+int written_axis(const ir::Program& program, const BlockFacts& facts) {
   for (std::size_t i = 0; i < facts.spatial.size(); ++i) {
-    if (is_contiguous(facts.block->writes[0], facts.spatial[i].var)) return static_cast<int>(i);
+    if (is_contiguous(program, facts.block->writes[0], facts.spatial[i].var))
+      return static_cast<int>(i);
   }
   return -1;
 }
 
 }  // namespace
 
-std::optional<Crossing> find_crossing(const BlockFacts& facts, int64_t least) {
+std::optional<Crossing> find_crossing(const ir::Program& program, const BlockFacts& facts,
+                                      int64_t least) {
   if (facts.block == nullptr || !facts.trivial || !facts.reduce.empty()) return std::nullopt;
-  const int column = written_axis(facts);
+  const int column = written_axis(program, facts);
   if (column < 0) return std::nullopt;
   const Axis& columns = facts.spatial[static_cast<std::size_t>(column)];
-  const int row = crossed_axis(facts, columns);
+  const int row = crossed_axis(program, facts, columns);
   if (row < 0) return std::nullopt;
   const Axis& rows = facts.spatial[static_cast<std::size_t>(row)];
   if (rows.extent < least || columns.extent < least) return std::nullopt;
@@ -54,7 +58,7 @@ std::optional<Crossing> find_crossing(const BlockFacts& facts, int64_t least) {
 Result<void> tile_transposition(SketchContext& context, ir::BlockId block) {
   const BlockFacts facts = facts_of(context.schedule, block);
   const int64_t lanes = context.target.lanes(facts.element_bytes);
-  const std::optional<Crossing> crossing = find_crossing(facts, lanes);
+  const std::optional<Crossing> crossing = find_crossing(context.program(), facts, lanes);
   if (!crossing) return error(Diag::kUnsupported, std::string("a block that transposes nothing"));
   const auto& [rows, columns] = *crossing;
   const schedule::Schedule before = context.schedule.fork();
