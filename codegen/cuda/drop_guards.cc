@@ -251,6 +251,12 @@ bool is_in_shape(IrBuilder& b, BufferId id, std::span<const Expr> indices,
                  const VarRanges& ranges) {
   const Buffer& buffer = b.buffer(id);
   for (std::size_t d = 0; d < indices.size(); ++d) {
+    // Ranges leave out what a divisor of 0 gives.
+    const bool divides = any_node(indices[d], [](Expr e) {
+      const bool is_division = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
+      return is_division && as_binary(e)->rhs.as<IntImm>() == nullptr;
+    });
+    if (divides) return false;
     if (prove_less_equal(b.int_imm(0), indices[d], ranges, kEffort) != Proof::kYes ||
         prove_less(indices[d], buffer.shape[d], ranges, kEffort) != Proof::kYes) {
       return false;

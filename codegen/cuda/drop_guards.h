@@ -15,7 +15,7 @@ namespace prunerc::codegen {
 /// check: it may read elements that were never written, for results that nobody reads.
 ir::Program drop_guards(const ir::Program& lowered);
 
-/// Is the element one of its buffer's, for all that the ranges allow?
+/// Is the element one of its buffer's, and no divisor 0, for all that the ranges allow?
 bool is_in_shape(ir::IrBuilder& b, ir::BufferId id, std::span<const ir::Expr> indices,
                  const ir::VarRanges& ranges);
 

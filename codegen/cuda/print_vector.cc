@@ -270,32 +270,43 @@ bool KernelPrinter::reads_vector(Expr e, const Loop& loop) {
 
 namespace {
 
-/// What may leave a load out.
-enum class Hidden : uint8_t { kByData, kByIndex };
+/// What may leave a load out: data of the lane itself, or what may do so for whole tiles.
+enum class Hidden : uint8_t { kByLane, kByTiles };
+
+// Does an index decide a part of it, or data that all lanes share?
+bool may_hide_tiles(Expr condition, VarId lane) {
+  if (const Not* n = condition.as<Not>()) return may_hide_tiles(n->operand, lane);
+  if (condition.as<And>() != nullptr || condition.as<Or>() != nullptr) {
+    const BinaryNode* both = as_binary(condition);
+    return may_hide_tiles(both->lhs, lane) || may_hide_tiles(both->rhs, lane);
+  }
+  return !has_load(condition) || !mentions(condition, lane);
+}
 
 // f(load, hidden) of each load in e but those in subscripts.
 template <typename F>
-void for_each_load(Expr e, Hidden hidden, F&& f) {
+void for_each_load(Expr e, VarId lane, Hidden hidden, F&& f) {
   if (const Load* load = e.as<Load>()) return f(*load, hidden);
   Expr condition;
   if (const Select* select = e.as<Select>()) condition = select->condition;
   if (e.as<And>() != nullptr || e.as<Or>() != nullptr) condition = as_binary(e)->lhs;
-  const bool by_index = condition.defined() && !has_load(condition);
+  const bool by_tiles = condition.defined() && may_hide_tiles(condition, lane);
   for_each_child(e, [&](Expr child) {
-    for_each_load(child, by_index && !child.is(condition) ? Hidden::kByIndex : hidden, f);
+    const bool hides = by_tiles && !child.is(condition);
+    for_each_load(child, lane, hides ? Hidden::kByTiles : hidden, f);
   });
 }
 
 }  // namespace
 
-// The loads that are done whatever conditions say; and those that data decide about, of elements that are there in any case
-// and that no thread of the kernel writes. What an index hides may be whole tiles, which nobody should fetch.
+// The loads that are done whatever conditions say; and those that data of the lane decide about, of elements that are there in
+// any case and that no thread of the kernel writes. What an index or a row's data hide may be whole tiles.
 std::vector<const Load*> KernelPrinter::vector_loads(Expr value, const Loop& loop) {
   std::vector<const Load*> out;
-  for_each_load(value, Hidden::kByData, [&](const Load& load, Hidden hidden) {
+  for_each_load(value, loop.var->id, Hidden::kByLane, [&](const Load& load, Hidden hidden) {
     if (!reads_vector(&load, loop)) return;
     const auto may_be_done = [&] {
-      return hidden == Hidden::kByData && stored_.count(load.buffer) == 0 &&
+      return hidden == Hidden::kByLane && stored_.count(load.buffer) == 0 &&
              is_in_shape(b_, load.buffer, load.indices, ranges_);
     };
     if (always_loads(value, &load) || may_be_done()) out.push_back(&load);

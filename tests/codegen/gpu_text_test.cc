@@ -144,13 +144,17 @@ TEST_CASE("what conditions choose comes in vectors where it is read in any case,
   CHECK(num_vectors(largest) == 2);
   CHECK(num_vectors("select(C[vi] < 0f32, A[vi, vj]*2f32, A[vi, vj])") == 1);
   CHECK(num_vectors("select(C[vi] < 0f32, T[vi, vj]*2f32, 1f32)") == 0);  // the T before
-  // Data decide; each element is there.
-  CHECK(num_vectors("select(C[vi] < 0f32, A[vi, vj], D[vj])") == 2);
-  CHECK(num_vectors("select(C[vi] < 0f32 && A[vi, vj] < 2f32, 1f32, 2f32)") == 1);
+  // Data of each lane decide; each element is there.
+  CHECK(num_vectors("select(D[vj] < 0f32, A[vi, vj], 1f32)") == 2);
+  CHECK(num_vectors("select(D[vj] < 0f32 && A[vi, vj] < 2f32, 1f32, 2f32)") == 2);
   // Not without the condition.
   CHECK(num_vectors("select(C[vi] < 0f32 && vj < 124, A[vi, vj + 4], 1f32)") == 0);
   CHECK(num_vectors("select(C[vi] < 0f32 && 4 <= vj, D[vj - 4], 1f32)") == 0);
-  // What an index hides is not fetched, whatever else hides it.
+  CHECK(num_vectors("select(D[vj] < 0f32 && 0 < vi, A[7 // vi, vj], 1f32)") == 1);
+  // What an index or a row's data hide is not fetched, whatever else hides it.
+  CHECK(num_vectors("select(C[vi] < 0f32, A[vi, vj], D[vj])") == 0);
+  CHECK(num_vectors("select(vj < 64 && C[vi] < 0f32, D[vj], 1f32)") == 0);
+  CHECK(num_vectors("select(vj < 64 || A[vi, vj] < 0f32, D[vj], 1f32)") == 0);
   CHECK(num_vectors("select(vj < 64, D[vj], 1f32)") == 0);
   CHECK(num_vectors("select(vj < 64, select(C[vi] < 0f32, D[vj], 2f32), 1f32)") == 0);
 }
