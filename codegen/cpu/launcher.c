@@ -154,14 +154,45 @@ static int pr_check_launch(const PrunercLaunch* launch) {
   return PR_OK;
 }
 
-// The kernel rounds to nearest and keeps subnormal numbers, whatever its caller has set.
+// Kernels round to nearest and keep subnormal numbers, whatever a thread has set. Returns what it had.
+static unsigned pr_set_mode(void) {
+  const unsigned before = _mm_getcsr();
+  if ((before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR) _mm_setcsr(PR_MXCSR);
+  return before;
+}
+
+static void pr_restore_mode(unsigned before) {
+  if ((before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR) _mm_setcsr(before);
+}
+
+typedef struct {
+  PrunercTask body;
+  void* closure;
+} pr_loop;
+
+static void pr_run_given_task(int64_t task, int32_t worker, void* loop) {
+  const pr_loop* const of = (const pr_loop*)loop;
+  const unsigned before = pr_set_mode();
+  of->body(task, worker, of->closure);
+  pr_restore_mode(before);
+}
+
+// By the user's threads, each of which has settings of its own.
+static int32_t pr_parallel_for_given(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
+                                     void* closure) {
+  const PrunercLaunch* const given = (const PrunercLaunch*)self->context;
+  pr_loop loop = {body, closure};
+  return given->parallel_for(given, num_tasks, pr_run_given_task, &loop);
+}
+
 static int pr_compute(PrunercKernel code_of, void* const* args, void* workspace,
                       const PrunercLaunch* launch) {
-  const unsigned before = _mm_getcsr();
-  const int is_other = (before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR;
-  if (is_other) _mm_setcsr(PR_MXCSR);
-  const int32_t code = code_of(args, workspace, launch);
-  if (is_other) _mm_setcsr(before);
+  const PrunercLaunch given = {pr_parallel_for_given, launch->num_workers,
+                               (void*)(uintptr_t)launch};
+  const unsigned before = pr_set_mode();
+  const int32_t code =
+      code_of(args, workspace, launch->parallel_for == pr_parallel_for ? launch : &given);
+  pr_restore_mode(before);
   if (code == 0) return PR_OK;
   return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for returned %d", (int)code);
 }
@@ -310,8 +341,10 @@ static int pr_run_kernel(int sizes, void* const* given, void* workspace,
   if (code == PR_OK) code = pr_check_launch(launch);
   if (code != PR_OK) return code;
   if (given == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
-  if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
-    return pr_fail(PR_ARGUMENT, "there is no workspace");
+  const int has_workspace = PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0;
+  if (has_workspace && workspace == NULL) return pr_fail(PR_ARGUMENT, "there is no workspace");
+  if (has_workspace && (uintptr_t)workspace % PR_WORKSPACE_ALIGNMENT != 0)
+    return pr_fail(PR_ARGUMENT, "the workspace is not aligned to %d bytes", PR_WORKSPACE_ALIGNMENT);
 #if PR_NUM_CONSTANTS > 0
   void* args[PR_NUM_PARAMS + 1];
   pr_place(given, 0, args);

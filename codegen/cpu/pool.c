@@ -280,6 +280,7 @@ __attribute__((destructor)) static void pr_end_pool(void) {
     pthread_join(pool->threads[worker], NULL);
   free(pool->threads);
   free(pool->shares);
+  pool->capacity = 0;  // the child of a later fork makes its own
 }
 
 // ---- loops ----

@@ -144,6 +144,11 @@ class Callers(LibraryTest):
             with self.subTest(threads=threads):
                 self.run_caller(PRUNERC_NUM_THREADS=threads)
 
+    def test_a_fork_at_exit(self):
+        self.compile_dense("library.a", "library.h")
+        self.build((*C, "-static"), "exit.c", "library.a")
+        self.run_caller(PRUNERC_NUM_THREADS="2")
+
     def test_a_pool_of_the_user_and_his_settings(self):
         self.compile_dense("library.so", "library.h")
         self.build(C, "launch.c", "./library.so")
