@@ -21,7 +21,7 @@ constexpr std::string_view kTexts[] = {
 #include "codegen/cpu/library_text.inc"
 };
 constexpr std::string_view kKernelHeader = kTexts[0], kLibraryHeader = kTexts[1],
-                           kLauncher = kTexts[2], kPool = kTexts[3];
+                           kLauncher = kTexts[2], kGroups = kTexts[3], kPool = kTexts[4];
 
 constexpr std::string_view kFeatureType = R"(
 typedef struct {
@@ -48,6 +48,10 @@ struct Arguments {
 };
 
 bool has_constants(const Artifact& artifact) { return !artifact.prepare_entry.empty(); }
+
+bool has_weights_file(const CpuLibrary& library) {
+  return library.net && !library.net->weights_file.empty();
+}
 
 Arguments arguments_of(const CpuLibrary& library, bool constants) {
   Arguments out;
@@ -212,7 +216,7 @@ std::string exports_text(const CpuLibrary& library) {
       library.info.symbol, signature(call), addresses(call),
       constants ? ", const void* prepared" : "", constants ? "prepared" : "NULL",
       size_signature(call), by_sizes, by_tensors);
-  if (library.net && !library.net->weights_file.empty()) {
+  if (has_weights_file(library)) {
     out += fmt::format(
         "PR_EXPORT int {0}_load_weights(const char* path) {{ return pr_load_weights(path); }}\n"
         "PR_EXPORT int {0}_use_weights(const void* bytes, int64_t num_bytes) {{\n"
@@ -268,7 +272,7 @@ std::string sizes_text(const CpuLibrary& library) {
 }
 
 std::string weights_text(const CpuLibrary& library) {
-  if (!library.net || library.net->weights_file.empty()) return "";
+  if (!has_weights_file(library)) return "";
   return fmt::format(
       "/* The weights lie in the file {1} of {2} bytes. The first call maps it from\n"
       " * the folder of what this code is linked into; so does _load_weights, from `path` if that "
@@ -279,7 +283,13 @@ std::string weights_text(const CpuLibrary& library) {
       "there\n"
       " * are weights it changes nothing. Nobody may write to the file while it is in use. Return "
       "0, or\n"
-      " * PRUNERC_ERROR_WEIGHTS. */\n"
+      " * PRUNERC_ERROR_WEIGHTS.\n"
+      " * More than 2 MiB from a file are copied once, into huge pages, unless the system gives "
+      "none\n"
+      " * or they are over a fourth of the memory that the process may have. Not worth it for a "
+      "few\n"
+      " * calls, or in many processes, which share the pages of a file: map it and _use_weights. "
+      "*/\n"
       "int {0}_load_weights(const char* path);\n"
       "int {0}_use_weights(const void* bytes, int64_t num_bytes);\n\n",
       library.info.symbol, c_literal(library.net->weights_file), library.net->prepared.size());
@@ -398,7 +408,9 @@ std::string cpu_library_source(const CpuLibrary& library) {
   }
   out += features_text(features) + arguments_text(params, num_sizes(library));
   out += info_text(library, features) + "\n" + std::string(kLauncher);
-  if (library.info.num_threads > 1) out += "\n" + std::string(kPool);
+  const bool has_pool = library.info.num_threads > 1;
+  if (has_pool || has_weights_file(library)) out += "\n" + std::string(kGroups);
+  if (has_pool) out += "\n" + std::string(kPool);
   out += library.net ? net_text(library) : kernel_text(artifact);
   return out + exports_text(library);
 }
@@ -440,7 +452,7 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
                                          "_info", "_kernel", "_set_launch"};
     if (has_constants(library.artifact))
       suffixes.insert(suffixes.end(), {"_prepare", "_prepare_dlpack"});
-    if (library.net && !library.net->weights_file.empty())
+    if (has_weights_file(library))
       suffixes.insert(suffixes.end(), {"_load_weights", "_use_weights"});
     std::string exports = "{ global: ";
     for (const std::string& suffix : suffixes) exports += library.info.symbol + suffix + "; ";
