@@ -439,8 +439,8 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
       PRUNERC_TRY_VOID(write_file(folder.file("weights"), library.net->prepared));
       weights = fmt::format(
           ".section .rodata\n.balign 64\n.globl {0}_weights\n.hidden {0}_weights\n{0}_weights:\n"
-          ".incbin \"{1}\"\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
-          library.info.symbol, folder.file("weights"));
+          ".incbin {1}\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
+          library.info.symbol, c_literal(folder.file("weights")));
       objects.push_back({"weights.s", weights});
     }
   } else {
@@ -458,8 +458,8 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
     for (const std::string& suffix : suffixes) exports += library.info.symbol + suffix + "; ";
     PRUNERC_TRY_VOID(write_file(folder.file("exports"), exports + "local: *; };\n"));
     objects.insert(objects.begin(), {"library.c", source});
-    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed",
-                  "-Wl,--version-script=" + folder.file("exports")},
+    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Xlinker",
+                  "--version-script=" + folder.file("exports")},
                  objects);
   }
   PRUNERC_TRY(const std::string launcher, build({"-c"}, {{"library.c", source}}));

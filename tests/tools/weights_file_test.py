@@ -365,6 +365,18 @@ int main(void) {
         os.remove(self.weights)
         self.assertEqual(6, subprocess.run([self.path("main")], check=False, capture_output=True).returncode)
 
+    def test_temporary_files_may_lie_in_a_folder_of_any_name(self):
+        folder = self.path('a, "b"')
+        os.mkdir(folder)
+        line = ("compile", self.path("mlp.prn"), "--weights", "rand:normal(0,0.5):seed=3", "-o", "odd.so")
+        self.prunerc(*line, env=self.with_variables({"TMPDIR": folder}))
+        self.assertEqual([], os.listdir(folder))
+        y = (ctypes.c_float * 12)()
+        self.assertEqual(0, ctypes.CDLL(self.path("odd.so")).net_mlp((ctypes.c_float * 15)(*range(15)), y))
+        self.assertEqual(self.want, list(y))
+        err = self.prunerc(*line, env=self.with_variables({"TMPDIR": "/nonexistent/folder"}), expect=None).err
+        self.assertIn("cannot make '/nonexistent/folder/prunerc-codegen-XXXXXX': No such file or directory", err)
+
     def test_only_a_net_has_it(self):
         self.assertIn("cannot be written to", self.prunerc("compile", self.ops, "--op", "dense", "-o", "d.weights", expect=2).err)
 
