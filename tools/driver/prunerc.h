@@ -241,8 +241,8 @@ class Kernel {
   /// order, arrays as for `run`, which may go away afterwards. Errors: KernelArguments, KernelFailed.
   Result<void> prepare(std::span<const void* const> constants);
   /// One pointer per parameter that is not const, in declared order; each array dense, row-major,
-  /// 64-byte aligned and of the declared size, and no output overlaps another array. Errors: KernelArguments
-  /// (also: not prepared), KernelFailed.
+  /// aligned as its elements are and of the declared size, and no output overlaps another array.
+  /// Errors: KernelArguments (also: not prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:
