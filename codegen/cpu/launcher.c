@@ -81,8 +81,7 @@ typedef struct {
 
 static _Atomic(pr_block*) pr_kept[PR_MAX_KEPT];
 
-static void* pr_take_workspace(int32_t num_workers) {
-  const int64_t bytes = PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER * (int64_t)num_workers;
+static void* pr_take_workspace(int64_t bytes) {
   for (int i = 0; i < PR_MAX_KEPT; ++i) {
     if (atomic_load_explicit(&pr_kept[i], memory_order_relaxed) == NULL) continue;
     pr_block* const block = atomic_exchange_explicit(&pr_kept[i], NULL, memory_order_acquire);
@@ -205,8 +204,12 @@ static int pr_launch(PrunercKernel code_of, void* const* args) {
   if (code != PR_OK) return code;
   if (PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER == 0)
     return pr_compute(code_of, args, NULL, launch);
-  void* const workspace = pr_take_workspace(launch->num_workers);
-  if (workspace == NULL) return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for the workspace");
+  const int64_t bytes =
+      PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER * (int64_t)launch->num_workers;
+  void* const workspace = pr_take_workspace(bytes);
+  if (workspace == NULL)
+    return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for a workspace of %lld bytes",
+                   (long long)bytes);
   code = pr_compute(code_of, args, workspace, launch);
   pr_give_workspace(workspace);
   return code;

@@ -523,6 +523,34 @@ thread.join()
         result = self.prunerc("run", self.ops, "--op", "scale", "--input", "A=ones", "--input", "s=ones", "--target", target, expect=5)
         self.assertRegex(result.err, rf"the code needs .*{feature}.*, which this CPU lacks\n")
 
+    def test_without_memory_for_a_workspace_the_call_says_so(self):
+        # What lies between the operators of a net is in its workspace.
+        net = self.write("two.prn", command.DENSE + """net two(x: f32[3,5], V: f32[5,6], b: f32[6], W: f32[6,4], c: f32[4]) -> (y: f32[3,4]) {
+  let h = dense(x, V, b) as up;
+  y = dense(h, W, c) as down;
+}
+""")
+        self.prunerc("compile", net, "-o", "two.a", "-o", "two.h")
+        source = self.write("two.c", """#include "two.h"
+#include <errno.h>
+#include <stdio.h>
+// In the place of the C library's.
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  (void)memory, (void)alignment, (void)size;
+  return ENOMEM;
+}
+int main(void) {
+  float x[18] = {0}, V[30] = {0}, W[24] = {0}, y[12];
+  const int code = net_two(x, V, x, W, x, y);
+  puts(net_two_error());
+  return code;
+}
+""")
+        subprocess.run([*C, source, "two.a", "-o", "two"], cwd=self.folder, check=True)
+        done = subprocess.run(["./two"], cwd=self.folder, check=False, capture_output=True, text=True)
+        self.assertEqual(3, done.returncode, done.stdout)
+        self.assertRegex(done.stdout, r"^no memory for a workspace of [1-9]\d* bytes\n$")
+
     def test_without_a_compiler_the_reason_is_said(self):
         lost = self.with_variables({"PRUNERC_CXX": "/no/such/compiler"})
         result = self.compile("scale", "scale.so", env=lost, expect=None)
