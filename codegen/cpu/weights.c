@@ -125,7 +125,8 @@ static int pr_publish_weights(const void* bytes) {
 
 // Threads that come at once each map and read it, and all but one have done so for nothing.
 static int pr_map_weights(const char* path) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  // Not to wait for the other end of a pipe.
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: %s; _load_weights takes another path", path,
                    strerror(errno));

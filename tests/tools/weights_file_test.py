@@ -227,6 +227,9 @@ class WeightsFile(command.CommandTest):
         os.mkdir(self.weights)
         self.assert_refused("not a file", self.call())
         os.rmdir(self.weights)
+        os.mkfifo(self.weights)
+        self.assert_refused("not a file", self.call())
+        os.remove(self.weights)
         put(data)
         self.assertEqual(([0], "", self.want), self.call())
 
