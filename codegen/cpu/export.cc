@@ -323,18 +323,15 @@ Result<std::string> archive(const std::string& object, const std::string& symbol
                "neither ar nor llvm-ar works\n" + read_file(messages));
 }
 
-}  // namespace
-
-std::string cpu_library_header(const CpuLibrary& library) {
+// All but what keeps two of them apart.
+std::string header_body(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
   const Arguments call = arguments_of(library, false);
   const bool constants = has_constants(artifact);
   const std::string comment =
       call.sizes.empty() ? param_comment(call.params) : net_param_comment(*library.net);
   return fmt::format(
-      "/* {1}. */\n"
-      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n{2}\n{3}\n"
-      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}{13}"
+      "/* {1}. */\n\n{2}\n{3}\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}{13}"
       "/* Arrays are dense, row-major and aligned as their elements are; f16 and bf16 are their "
       "bits, a\n"
       " * scalar is an array of one element, and no output overlaps another array:\n{4}"
@@ -360,12 +357,24 @@ std::string cpu_library_header(const CpuLibrary& library) {
       " * bytes, aligned to PRUNERC_ALIGNMENT. It checks no array{11}. */\n"
       "int32_t {0}_kernel({12}void* const* args, void* workspace, const PrunercLaunch* launch);\n"
       "#define {6}_WORKSPACE_BYTES(num_workers) \\\n  ({7} + (int64_t)(num_workers) * {8})\n\n"
-      "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
+      "#ifdef __cplusplus\n}}\n#endif\n",
       library.info.symbol, needs(library), kKernelHeader, kLibraryHeader, comment, signature(call),
       upper(library.info.symbol), artifact.workspace_bytes, artifact.workspace_bytes_per_worker,
       prepare_text(library), constants ? ", const void* prepared" : "",
       constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "",
       size_signature(call), sizes_text(library) + weights_text(library));
+}
+
+}  // namespace
+
+std::string cpu_library_header(const CpuLibrary& library) {
+  const std::string body = header_body(library);
+  // Of two functions of one name the linker would take the first for both, whatever their arrays.
+  return fmt::format(
+      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {1:#x}\n\n{2}\n"
+      "#elif PRUNERC_KERNEL_{0} != {1:#x}\n"
+      "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
+      library.info.symbol, hash_bytes(body) >> 32, body);
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {

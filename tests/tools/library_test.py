@@ -372,6 +372,18 @@ class Names(LibraryTest):
         self.assertIn("my_scale", self.exported("s.so", "-D"))
         self.assertNotIn("op_scale", self.exported("s.so", "-D"))
 
+    def test_two_libraries_with_one_symbol_do_not_go_together(self):
+        self.compile("scale", "one.so", "one.h")
+        self.compile("scale", "two.so", "two.h", arguments=("-D", "N=8"))
+        self.compile("scale", "other.so", "other.h", arguments=("-D", "N=8", "--symbol", "other"))
+        for second, code in (("one.h", 0), ("other.h", 0), ("two.h", 1)):
+            source = self.write("both.c", f'#include "one.h"\n#include "{second}"\nint main(void) {{ return 0; }}\n')
+            for compiler in (C, CPP):
+                with self.subTest(second=second, compiler=compiler[0]):
+                    done = subprocess.run([*compiler, "-fsyntax-only", source], cwd=self.folder, capture_output=True, text=True)
+                    self.assertEqual(code, done.returncode, done.stderr)
+                    self.assertEqual(code == 1, "two libraries have a function op_scale: compile one of them with --symbol" in done.stderr)
+
     def test_what_c_cannot_call_is_refused(self):
         for symbol in ("int", "class", "co_await", "main", "2fast", "a-b", "_hidden", "x y", "NULL", "ü", "a" * 300):
             with self.subTest(symbol=symbol):
