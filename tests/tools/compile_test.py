@@ -50,6 +50,16 @@ class Compile(command.CommandTest):
         kept = os.path.join(cache, "prunerc")
         self.assertFalse(os.path.isdir(kept) and os.listdir(kept))
 
+    def test_what_the_c_compiler_says_is_shown(self):
+        full = self.write("cc.sh", '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "final link failed: No space left on device"\nexit 1\n')
+        os.chmod(full, 0o755)
+        line = ("compile", self.ops, "--op", "dense", "-o", "dense.so")
+        result = self.prunerc(*line, env=self.with_variables({"PRUNERC_CXX": full}), expect=None)
+        self.assertNotEqual(0, result.code)
+        self.assertIn("the compiler of C or C++ fails: final link failed: No space left on device", result.err)
+        self.assertIn("TMPDIR names the folder for its files", result.err)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("dense")])
+
     def test_every_stage_can_be_shown(self):
         marks = {
             "ast": "op dense<M: int = 16",
