@@ -164,34 +164,48 @@ static void pr_restore_mode(unsigned before) {
   if ((before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR) _mm_setcsr(before);
 }
 
+// A launch of the user's, whose threads have settings of their own, and which may number them wrongly.
 typedef struct {
+  const PrunercLaunch* launch;
+  _Atomic int has_other_workers;
+} pr_given;
+
+typedef struct {
+  pr_given* given;
   PrunercTask body;
   void* closure;
 } pr_loop;
 
 static void pr_run_given_task(int64_t task, int32_t worker, void* loop) {
   const pr_loop* const of = (const pr_loop*)loop;
+  // Each has a place of its own in the workspace.
+  if (worker < 0 || worker >= of->given->launch->num_workers) {
+    atomic_store_explicit(&of->given->has_other_workers, 1, memory_order_relaxed);
+    return;
+  }
   const unsigned before = pr_set_mode();
   of->body(task, worker, of->closure);
   pr_restore_mode(before);
 }
 
-// By the user's threads, each of which has settings of its own.
 static int32_t pr_parallel_for_given(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
                                      void* closure) {
-  const PrunercLaunch* const given = (const PrunercLaunch*)self->context;
-  pr_loop loop = {body, closure};
-  return given->parallel_for(given, num_tasks, pr_run_given_task, &loop);
+  pr_given* const given = (pr_given*)self->context;
+  pr_loop loop = {given, body, closure};
+  return given->launch->parallel_for(given->launch, num_tasks, pr_run_given_task, &loop);
 }
 
 static int pr_compute(PrunercKernel code_of, void* const* args, void* workspace,
                       const PrunercLaunch* launch) {
-  const PrunercLaunch given = {pr_parallel_for_given, launch->num_workers,
-                               (void*)(uintptr_t)launch};
+  pr_given given = {launch, 0};
+  const PrunercLaunch checked = {pr_parallel_for_given, launch->num_workers, &given};
   const unsigned before = pr_set_mode();
   const int32_t code =
-      code_of(args, workspace, launch->parallel_for == pr_parallel_for ? launch : &given);
+      code_of(args, workspace, launch->parallel_for == pr_parallel_for ? launch : &checked);
   pr_restore_mode(before);
+  if (atomic_load_explicit(&given.has_other_workers, memory_order_relaxed))
+    return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for has other workers than 0 to %d",
+                   (int)launch->num_workers - 1);
   if (code == 0) return PR_OK;
   return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for returned %d", (int)code);
 }
