@@ -156,14 +156,27 @@ Result<int64_t> version_of(sqlite3* db, const std::string& path) {
   return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
 }
 
+// The same, of a file that has the tables of that version.
+Result<int64_t> checked_version_of(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY(const int64_t found, version_of(db, path));
+  PRUNERC_TRY_VOID(
+      check_schema(db, path, std::span(kMigrations).first(static_cast<std::size_t>(found))));
+  return found;
+}
+
+// Before anything is written, in one transaction: another process may make the tables meanwhile.
+Result<void> check_ours(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY_VOID(execute(db, path, "BEGIN"));
+  PRUNERC_TRY_VOID(checked_version_of(db, path));
+  return execute(db, path, "COMMIT");
+}
+
 Result<void> migrate(sqlite3* db, const std::string& path) {
   PRUNERC_TRY(const int64_t found, version_of(db, path));
   if (found == kDatabaseSchema) return check_tables(db, path);
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db, path));
   // Another process, even of another version, may have migrated while this one waited for the lock.
-  PRUNERC_TRY(const int64_t current, version_of(db, path));
-  PRUNERC_TRY_VOID(
-      check_schema(db, path, std::span(kMigrations).first(static_cast<std::size_t>(current))));
+  PRUNERC_TRY(const int64_t current, checked_version_of(db, path));
   for (int64_t i = current; i < kDatabaseSchema; ++i) {
     PRUNERC_TRY_VOID(execute(db, path, kMigrations[i]));
   }
@@ -226,8 +239,10 @@ Result<Database> Database::open(const std::string& path) {
                  std::string(handle != nullptr ? sqlite3_errmsg(handle) : "out of memory"));
   }
   harden(handle);
-  PRUNERC_TRY_VOID(write_ahead(handle, path));
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  // The log is kept in the file's header: what is not ours stays as it is.
+  PRUNERC_TRY_VOID(check_ours(handle, path));
+  PRUNERC_TRY_VOID(write_ahead(handle, path));
   // FULL: a commit is on disk when it returns, also if the machine loses power.
   PRUNERC_TRY_VOID(execute(handle, path, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   PRUNERC_TRY_VOID(migrate(handle, path));

@@ -183,6 +183,24 @@ TEST_CASE("what is not a database is refused with its name") {
   CHECK_DIAG(Database::open("/nonexistent/folder/x.db"), DatabaseOpen);
 }
 
+TEST_CASE("a database of another program is refused and stays as it is") {
+  const std::string path = fresh_path("others");
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "CREATE TABLE places (url TEXT)", nullptr, nullptr, nullptr) ==
+          SQLITE_OK);
+  sqlite3_close(raw);
+  const auto bytes = [&] {
+    std::stringstream out;
+    out << std::ifstream(path, std::ios::binary).rdbuf();
+    return out.str();
+  };
+  const std::string before = bytes();
+  CHECK_DIAG(Database::open(path), DatabaseCorrupt);
+  CHECK_DIAG(Database::open_to_read(path), DatabaseCorrupt);
+  CHECK(bytes() == before);
+}
+
 // Calls `count` in a process without the rights of root, which may write everywhere.
 int without_rights(const std::function<int()>& count) {
   const pid_t child = fork();
