@@ -393,6 +393,10 @@ class Names(LibraryTest):
             with self.subTest(symbol=symbol):
                 result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
                 self.assertIn(f"option --symbol: names that begin with pr_ are the library's own, found '{symbol}'", result.err)
+        for symbol in ("exp", "read", "malloc"):
+            with self.subTest(symbol=symbol):
+                result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
+                self.assertIn(f"option --symbol: '{symbol}' is a name of the C library's", result.err)
         self.assertFalse(os.path.exists(self.path("s.so")))
 
     def test_tensors_may_be_called_like_what_the_library_calls(self):
