@@ -227,7 +227,8 @@ class Session {
 /// time.
 class Kernel {
  public:
-  /// `num_threads` of 0: one per CPU that the process may use. Errors: those of loading;
+  /// `num_threads` of 0: one per CPU that the process may use. The artifact is to be of a session whose
+  /// is_host() is true: what it needs of a CPU is not looked at here. Errors: those of loading;
   /// KernelArguments (memory).
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
   /// With threads that others may have too.
