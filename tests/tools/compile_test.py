@@ -21,6 +21,19 @@ class Compile(command.CommandTest):
         self.assertTrue(os.path.exists(self.path("named.h")))
         self.assertFalse(os.path.exists(self.path("other.h")))
 
+    def test_a_header_that_comes_along_takes_no_other_files_place(self):
+        self.write("dense.h", "// mine\n")
+        result = self.prunerc("compile", self.ops, "--op", "dense", "-o", "dense.so", expect=2)
+        self.assertIn("option -o: needs a name for the header too: 'dense.h' is not prunerc's", result.err)
+        self.assertFalse(os.path.exists(self.path("dense.so")))
+        with open(self.path("dense.h"), encoding="utf-8") as header:
+            self.assertEqual("// mine\n", header.read())
+        self.compile("dense.so", "named.h")
+        for outputs in (("dense.so", "dense.h"), ("dense.so",)):
+            self.compile(*outputs)
+            with open(self.path("dense.h"), encoding="utf-8") as header:
+                self.assertIn("int op_dense(", header.read())
+
     def test_text_forms(self):
         self.compile("dense.s", "dense.ll", "dense.h")
         with open(self.path("dense.s"), encoding="utf-8") as text:
