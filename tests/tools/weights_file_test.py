@@ -313,7 +313,7 @@ class WeightsFile(command.CommandTest):
             ({}, 0),
             ({**on, limit + "memory.max": "max\n"}, 1),
             ({**on, limit + "memory.max": "16000000\n"}, 0),
-            ({**on, limit + "memory.max": "20000000\n"}, 1),
+            ({**on, limit + "memory.max": "40000000\n"}, 1),
             ({**on, own: "0::/a/b\n", limit + "a/b/memory.max": "max\n", limit + "a/memory.max": "16000000\n"}, 0),
             ({**on, limit + "memory/memory.limit_in_bytes": "16000000\n"}, 0),
             ({**on, limit + "memory/memory.limit_in_bytes": "9223372036854771712\n"}, 1),
