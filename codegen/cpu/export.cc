@@ -296,7 +296,7 @@ std::string weights_text(const CpuLibrary& library) {
 }
 
 std::string needs(const CpuLibrary& library) {
-  return fmt::format("{}{}, compiled by prunerc {} for {}", library.info.name,
+  return fmt::format("{}{}, compiled by prunerc {} for {}", c_name(library.info.name),
                      library.info.bindings.empty() ? "" : " with " + library.info.bindings,
                      library.info.version, library.artifact.cpu);
 }
