@@ -2,6 +2,7 @@
 
 #include "ir/support/check.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -210,10 +211,16 @@ Result<void> check_symbol(std::string_view symbol) {
     return error(Diag::kUsageOption, "--symbol",
                  fmt::format("names that begin with pr_ are the library's own, found '{}'",
                              symbol.substr(0, kMaxLength)));
-  if (is_identifier(symbol) && !is_reserved(symbol) && symbol.size() <= kMaxLength) return {};
-  return error(Diag::kUsageOption, "--symbol",
-               fmt::format("needs an identifier of C and C++ that begins with a letter, found '{}'",
-                           symbol.substr(0, kMaxLength)));
+  if (!is_identifier(symbol) || is_reserved(symbol) || symbol.size() > kMaxLength)
+    return error(
+        Diag::kUsageOption, "--symbol",
+        fmt::format("needs an identifier of C and C++ that begins with a letter, found '{}'",
+                    symbol.substr(0, kMaxLength)));
+  // All of a program, its libraries included, would call the kernel for it.
+  if (dlsym(RTLD_DEFAULT, std::string(symbol).c_str()) != nullptr)
+    return error(Diag::kUsageOption, "--symbol",
+                 fmt::format("'{}' is a name of the C library's", symbol));
+  return {};
 }
 
 std::string_view c_type(ir::DType dtype) {

@@ -18,10 +18,11 @@ namespace prunerc::codegen {
 
 Result<ScratchFolder> ScratchFolder::make() {
   const char* base = std::getenv("TMPDIR");
-  std::string path =
+  const std::string wanted =
       std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/prunerc-codegen-XXXXXX";
+  std::string path = wanted;
   if (mkdtemp(path.data()) != nullptr) return ScratchFolder(path);
-  return error(Diag::kIoError, "make", "a temporary folder", std::strerror(errno));
+  return error(Diag::kIoError, "make", wanted, std::strerror(errno));
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -14,8 +14,8 @@ extern "C" {
 typedef void (*PrunercTask)(int64_t task, int32_t worker, void* closure);
 
 /* How a kernel starts parallel work. `parallel_for` returns 0 after all tasks 0 .. num_tasks-1 have
- * finished; their writes are then visible to the caller. A null PrunercLaunch pointer is not
- * allowed. */
+ * finished; their writes are then visible to the caller. Neither an exception nor a jump leaves it,
+ * since kernels have nothing to unwind them by. A null PrunercLaunch pointer is not allowed. */
 typedef struct PrunercLaunch {
   int32_t (*parallel_for)(const struct PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
                           void* closure);

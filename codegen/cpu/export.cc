@@ -21,7 +21,7 @@ constexpr std::string_view kTexts[] = {
 #include "codegen/cpu/library_text.inc"
 };
 constexpr std::string_view kKernelHeader = kTexts[0], kLibraryHeader = kTexts[1],
-                           kLauncher = kTexts[2], kPool = kTexts[3];
+                           kLauncher = kTexts[2], kGroups = kTexts[3], kPool = kTexts[4];
 
 constexpr std::string_view kFeatureType = R"(
 typedef struct {
@@ -48,6 +48,10 @@ struct Arguments {
 };
 
 bool has_constants(const Artifact& artifact) { return !artifact.prepare_entry.empty(); }
+
+bool has_weights_file(const CpuLibrary& library) {
+  return library.net && !library.net->weights_file.empty();
+}
 
 Arguments arguments_of(const CpuLibrary& library, bool constants) {
   Arguments out;
@@ -212,7 +216,7 @@ std::string exports_text(const CpuLibrary& library) {
       library.info.symbol, signature(call), addresses(call),
       constants ? ", const void* prepared" : "", constants ? "prepared" : "NULL",
       size_signature(call), by_sizes, by_tensors);
-  if (library.net && !library.net->weights_file.empty()) {
+  if (has_weights_file(library)) {
     out += fmt::format(
         "PR_EXPORT int {0}_load_weights(const char* path) {{ return pr_load_weights(path); }}\n"
         "PR_EXPORT int {0}_use_weights(const void* bytes, int64_t num_bytes) {{\n"
@@ -268,7 +272,7 @@ std::string sizes_text(const CpuLibrary& library) {
 }
 
 std::string weights_text(const CpuLibrary& library) {
-  if (!library.net || library.net->weights_file.empty()) return "";
+  if (!has_weights_file(library)) return "";
   return fmt::format(
       "/* The weights lie in the file {1} of {2} bytes. The first call maps it from\n"
       " * the folder of what this code is linked into; so does _load_weights, from `path` if that "
@@ -279,14 +283,20 @@ std::string weights_text(const CpuLibrary& library) {
       "there\n"
       " * are weights it changes nothing. Nobody may write to the file while it is in use. Return "
       "0, or\n"
-      " * PRUNERC_ERROR_WEIGHTS. */\n"
+      " * PRUNERC_ERROR_WEIGHTS.\n"
+      " * More than 2 MiB from a file are copied once, into huge pages, unless the system gives "
+      "none\n"
+      " * or they are over a fourth of the memory that the process may have. Not worth it for a "
+      "few\n"
+      " * calls, or in many processes, which share the pages of a file: map it and _use_weights. "
+      "*/\n"
       "int {0}_load_weights(const char* path);\n"
       "int {0}_use_weights(const void* bytes, int64_t num_bytes);\n\n",
       library.info.symbol, c_literal(library.net->weights_file), library.net->prepared.size());
 }
 
 std::string needs(const CpuLibrary& library) {
-  return fmt::format("{}{}, compiled by prunerc {} for {}", library.info.name,
+  return fmt::format("{}{}, compiled by prunerc {} for {}", c_name(library.info.name),
                      library.info.bindings.empty() ? "" : " with " + library.info.bindings,
                      library.info.version, library.artifact.cpu);
 }
@@ -313,18 +323,15 @@ Result<std::string> archive(const std::string& object, const std::string& symbol
                "neither ar nor llvm-ar works\n" + read_file(messages));
 }
 
-}  // namespace
-
-std::string cpu_library_header(const CpuLibrary& library) {
+// All but what keeps two of them apart.
+std::string header_body(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
   const Arguments call = arguments_of(library, false);
   const bool constants = has_constants(artifact);
   const std::string comment =
       call.sizes.empty() ? param_comment(call.params) : net_param_comment(*library.net);
   return fmt::format(
-      "/* {1}. */\n"
-      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n{2}\n{3}\n"
-      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}{13}"
+      "/* {1}. */\n\n{2}\n{3}\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}{13}"
       "/* Arrays are dense, row-major and aligned as their elements are; f16 and bf16 are their "
       "bits, a\n"
       " * scalar is an array of one element, and no output overlaps another array:\n{4}"
@@ -350,12 +357,24 @@ std::string cpu_library_header(const CpuLibrary& library) {
       " * bytes, aligned to PRUNERC_ALIGNMENT. It checks no array{11}. */\n"
       "int32_t {0}_kernel({12}void* const* args, void* workspace, const PrunercLaunch* launch);\n"
       "#define {6}_WORKSPACE_BYTES(num_workers) \\\n  ({7} + (int64_t)(num_workers) * {8})\n\n"
-      "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
+      "#ifdef __cplusplus\n}}\n#endif\n",
       library.info.symbol, needs(library), kKernelHeader, kLibraryHeader, comment, signature(call),
       upper(library.info.symbol), artifact.workspace_bytes, artifact.workspace_bytes_per_worker,
       prepare_text(library), constants ? ", const void* prepared" : "",
       constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "",
       size_signature(call), sizes_text(library) + weights_text(library));
+}
+
+}  // namespace
+
+std::string cpu_library_header(const CpuLibrary& library) {
+  const std::string body = header_body(library);
+  // Of two functions of one name the linker would take the first for both, whatever their arrays.
+  return fmt::format(
+      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {1:#x}\n\n{2}\n"
+      "#elif PRUNERC_KERNEL_{0} != {1:#x}\n"
+      "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
+      library.info.symbol, hash_bytes(body) >> 32, body);
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {
@@ -398,7 +417,9 @@ std::string cpu_library_source(const CpuLibrary& library) {
   }
   out += features_text(features) + arguments_text(params, num_sizes(library));
   out += info_text(library, features) + "\n" + std::string(kLauncher);
-  if (library.info.num_threads > 1) out += "\n" + std::string(kPool);
+  const bool has_pool = library.info.num_threads > 1;
+  if (has_pool || has_weights_file(library)) out += "\n" + std::string(kGroups);
+  if (has_pool) out += "\n" + std::string(kPool);
   out += library.net ? net_text(library) : kernel_text(artifact);
   return out + exports_text(library);
 }
@@ -427,8 +448,8 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
       PRUNERC_TRY_VOID(write_file(folder.file("weights"), library.net->prepared));
       weights = fmt::format(
           ".section .rodata\n.balign 64\n.globl {0}_weights\n.hidden {0}_weights\n{0}_weights:\n"
-          ".incbin \"{1}\"\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
-          library.info.symbol, folder.file("weights"));
+          ".incbin {1}\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
+          library.info.symbol, c_literal(folder.file("weights")));
       objects.push_back({"weights.s", weights});
     }
   } else {
@@ -440,14 +461,14 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
                                          "_info", "_kernel", "_set_launch"};
     if (has_constants(library.artifact))
       suffixes.insert(suffixes.end(), {"_prepare", "_prepare_dlpack"});
-    if (library.net && !library.net->weights_file.empty())
+    if (has_weights_file(library))
       suffixes.insert(suffixes.end(), {"_load_weights", "_use_weights"});
     std::string exports = "{ global: ";
     for (const std::string& suffix : suffixes) exports += library.info.symbol + suffix + "; ";
     PRUNERC_TRY_VOID(write_file(folder.file("exports"), exports + "local: *; };\n"));
     objects.insert(objects.begin(), {"library.c", source});
-    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed",
-                  "-Wl,--version-script=" + folder.file("exports")},
+    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Xlinker",
+                  "--version-script=" + folder.file("exports")},
                  objects);
   }
   PRUNERC_TRY(const std::string launcher, build({"-c"}, {{"library.c", source}}));

@@ -93,7 +93,8 @@ std::size_t num_sizes(const CpuLibrary& library) {
 std::string listed_sizes(const NetParts& net) {
   std::string out;
   for (const NetDim& dim : net.dims) {
-    out += fmt::format("{}{} = {}", out.empty() ? "" : "; ", dim.name, fmt::join(dim.values, ", "));
+    out += fmt::format("{}{} = {}", out.empty() ? "" : "; ", c_name(dim.name),
+                       fmt::join(dim.values, ", "));
   }
   return out;
 }
@@ -156,7 +157,7 @@ std::string net_text(const CpuLibrary& library) {
            "  return atomic_load_explicit(&pr_weights, memory_order_acquire);\n}\n";
   }
   std::string names, rows, kernels;
-  for (const NetDim& dim : net.dims) names += c_literal(dim.name) + ", ";
+  for (const NetDim& dim : net.dims) names += c_literal(c_name(dim.name)) + ", ";
   for (std::size_t i = 0; i < net.plans.size(); ++i) {
     out += plan_text(net, i);
     rows += fmt::format("    {{{}}},\n", fmt::join(net.plans[i].sizes, ", "));

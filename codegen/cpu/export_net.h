@@ -11,7 +11,7 @@ namespace prunerc::codegen {
 
 /// One, or one for each plan.
 std::size_t num_sizes(const CpuLibrary& library);
-/// "batch = 1, 2; seq = 32, 64".
+/// "batch = 1, 2; seq = 32, 64", for a comment in a header, too.
 std::string listed_sizes(const NetParts& net);
 /// "batch=1,seq=32".
 std::string bindings_of(const NetParts& net, const NetPlan& plan);

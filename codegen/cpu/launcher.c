@@ -81,8 +81,7 @@ typedef struct {
 
 static _Atomic(pr_block*) pr_kept[PR_MAX_KEPT];
 
-static void* pr_take_workspace(int32_t num_workers) {
-  const int64_t bytes = PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER * (int64_t)num_workers;
+static void* pr_take_workspace(int64_t bytes) {
   for (int i = 0; i < PR_MAX_KEPT; ++i) {
     if (atomic_load_explicit(&pr_kept[i], memory_order_relaxed) == NULL) continue;
     pr_block* const block = atomic_exchange_explicit(&pr_kept[i], NULL, memory_order_acquire);
@@ -154,14 +153,59 @@ static int pr_check_launch(const PrunercLaunch* launch) {
   return PR_OK;
 }
 
-// The kernel rounds to nearest and keeps subnormal numbers, whatever its caller has set.
+// Kernels round to nearest and keep subnormal numbers, whatever a thread has set. Returns what it had.
+static unsigned pr_set_mode(void) {
+  const unsigned before = _mm_getcsr();
+  if ((before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR) _mm_setcsr(PR_MXCSR);
+  return before;
+}
+
+static void pr_restore_mode(unsigned before) {
+  if ((before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR) _mm_setcsr(before);
+}
+
+// A launch of the user's, whose threads have settings of their own, and which may number them wrongly.
+typedef struct {
+  const PrunercLaunch* launch;
+  _Atomic int has_other_workers;
+} pr_given;
+
+typedef struct {
+  pr_given* given;
+  PrunercTask body;
+  void* closure;
+} pr_loop;
+
+static void pr_run_given_task(int64_t task, int32_t worker, void* loop) {
+  const pr_loop* const of = (const pr_loop*)loop;
+  // Each has a place of its own in the workspace.
+  if (worker < 0 || worker >= of->given->launch->num_workers) {
+    atomic_store_explicit(&of->given->has_other_workers, 1, memory_order_relaxed);
+    return;
+  }
+  const unsigned before = pr_set_mode();
+  of->body(task, worker, of->closure);
+  pr_restore_mode(before);
+}
+
+static int32_t pr_parallel_for_given(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
+                                     void* closure) {
+  pr_given* const given = (pr_given*)self->context;
+  pr_loop loop = {given, body, closure};
+  return given->launch->parallel_for(given->launch, num_tasks, pr_run_given_task, &loop);
+}
+
 static int pr_compute(PrunercKernel code_of, void* const* args, void* workspace,
                       const PrunercLaunch* launch) {
-  const unsigned before = _mm_getcsr();
-  const int is_other = (before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR;
-  if (is_other) _mm_setcsr(PR_MXCSR);
-  const int32_t code = code_of(args, workspace, launch);
-  if (is_other) _mm_setcsr(before);
+  pr_given given = {launch, 0};
+  const PrunercLaunch checked = {pr_parallel_for_given, launch->num_workers, &given};
+  const unsigned before = pr_set_mode();
+  const int32_t code =
+      code_of(args, workspace, launch->parallel_for == pr_parallel_for ? launch : &checked);
+  pr_restore_mode(before);
+  if (atomic_load_explicit(&given.has_other_workers, memory_order_relaxed))
+    return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for has other workers than 0 to %d",
+                   (int)launch->num_workers - 1);
   if (code == 0) return PR_OK;
   return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for returned %d", (int)code);
 }
@@ -174,8 +218,12 @@ static int pr_launch(PrunercKernel code_of, void* const* args) {
   if (code != PR_OK) return code;
   if (PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER == 0)
     return pr_compute(code_of, args, NULL, launch);
-  void* const workspace = pr_take_workspace(launch->num_workers);
-  if (workspace == NULL) return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for the workspace");
+  const int64_t bytes =
+      PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER * (int64_t)launch->num_workers;
+  void* const workspace = pr_take_workspace(bytes);
+  if (workspace == NULL)
+    return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for a workspace of %lld bytes",
+                   (long long)bytes);
   code = pr_compute(code_of, args, workspace, launch);
   pr_give_workspace(workspace);
   return code;
@@ -310,8 +358,10 @@ static int pr_run_kernel(int sizes, void* const* given, void* workspace,
   if (code == PR_OK) code = pr_check_launch(launch);
   if (code != PR_OK) return code;
   if (given == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
-  if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
-    return pr_fail(PR_ARGUMENT, "there is no workspace");
+  const int has_workspace = PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0;
+  if (has_workspace && workspace == NULL) return pr_fail(PR_ARGUMENT, "there is no workspace");
+  if (has_workspace && (uintptr_t)workspace % PR_WORKSPACE_ALIGNMENT != 0)
+    return pr_fail(PR_ARGUMENT, "the workspace is not aligned to %d bytes", PR_WORKSPACE_ALIGNMENT);
 #if PR_NUM_CONSTANTS > 0
   void* args[PR_NUM_PARAMS + 1];
   pr_place(given, 0, args);

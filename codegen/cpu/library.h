@@ -10,7 +10,8 @@ enum {
       1,                    /* a null or misaligned array, an overlap, a tensor that does not fit */
   PRUNERC_ERROR_CPU = 2,    /* this CPU lacks features that the code needs */
   PRUNERC_ERROR_MEMORY = 3, /* no memory for the workspace */
-  PRUNERC_ERROR_LAUNCH = 4, /* the given parallel_for failed: outputs are unfinished */
+  PRUNERC_ERROR_LAUNCH = 4, /* the given parallel_for failed, or numbers its workers otherwise:
+                               outputs are unfinished */
   PRUNERC_ERROR_SIZES = 5,  /* none of the sizes that the library was compiled for */
   PRUNERC_ERROR_WEIGHTS = 6 /* the file of weights is missing, or is not the library's */
 };

@@ -1,6 +1,6 @@
 // The threads of exported CPU libraries: a fork-join pool that the first parallel loop starts.
 // All libraries that are linked into one program, or one shared object, share it. Stands behind
-// launcher.c in libraries that were tuned for several threads.
+// groups.c in libraries that were tuned for several threads.
 
 enum {
   PR_SPIN_NS = 50000,  // how long an idle thread polls for the next loop before it sleeps
@@ -8,7 +8,6 @@ enum {
       20000,  // how long a caller polls for the last tasks before it gives its core away in between
   PR_POLLS_PER_CLOCK = 32,
   PR_CHUNKS_PER_WORKER = 16,
-  PR_GROUP_ROOM = 1024,
   PR_STACK_BYTES = 8 << 20,  // as the threads have that the kernel was tuned in
 };
 
@@ -83,47 +82,18 @@ static int pr_machine_cpus(void) {
   return most > 1 ? most : 1;
 }
 
-static int pr_read_numbers(const char* path, long long* numbers, int most) {
-  FILE* const file = fopen(path, "re");
-  if (file == NULL) return 0;
-  int count = 0;
-  while (count < most && fscanf(file, "%lld", &numbers[count]) == 1) ++count;
-  fclose(file);
-  return count;
-}
-
 // No more than a quota and its period are enough for, rounded up.
-static void pr_cut_to_quota(const long long* quota, int* cpus) {
+static void pr_cut_to_quota(const long long* quota, void* most) {
+  int* const cpus = (int*)most;
   if (quota[0] <= 0 || quota[1] <= 0) return;
   const long long whole = (quota[0] - 1) / quota[1];
   if (whole < *cpus) *cpus = (int)whole + 1;
 }
 
-// The control group of the process in the unified hierarchy, as "/a/b"; "" if there is none.
-static void pr_own_group(char* group, int room) {
-  *group = 0;
-  FILE* const file = fopen("/proc/self/cgroup", "re");
-  if (file == NULL) return;
-  char line[PR_GROUP_ROOM];
-  while (*group == 0 && fgets(line, sizeof line, file) != NULL) {
-    line[strcspn(line, "\n")] = 0;
-    if (strncmp(line, "0::", 3) == 0) snprintf(group, (size_t)room, "%s", line + 3);
-  }
-  fclose(file);
-}
-
-// As runtime/cpu/cpus.cc: by what the process's group and those around it allow.
-static void pr_cut_to_groups(int* cpus) {
+// As runtime/cpu/cpus.cc.
+static void pr_cut_to_quotas(int* cpus) {
   long long quota[2];
-  char group[PR_GROUP_ROOM], path[PR_GROUP_ROOM + 32];
-  pr_own_group(group, sizeof group);
-  for (;;) {
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (pr_read_numbers(path, quota, 2) == 2) pr_cut_to_quota(quota, cpus);
-    char* const last = strrchr(group, '/');
-    if (last == NULL) break;
-    *last = 0;
-  }
+  pr_cut_to_groups("cpu.max", 2, pr_cut_to_quota, cpus);
   // The first version of control groups.
   if (pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota[0], 1) == 1 &&
       pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &quota[1], 1) == 1)
@@ -135,7 +105,7 @@ static int pr_usable_cpus(void) {
   const cpu_set_t cpus = pr_process_cpus();
   int count = CPU_COUNT(&cpus);
   if (count == 0) count = pr_machine_cpus();
-  pr_cut_to_groups(&count);
+  pr_cut_to_quotas(&count);
   return count;
 }
 
@@ -280,6 +250,7 @@ __attribute__((destructor)) static void pr_end_pool(void) {
     pthread_join(pool->threads[worker], NULL);
   free(pool->threads);
   free(pool->shares);
+  pool->capacity = 0;  // the child of a later fork makes its own
 }
 
 // ---- loops ----

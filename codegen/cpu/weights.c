@@ -1,13 +1,14 @@
-// Of a library of a net whose weights lie in a file: finds it, maps it, and looks whether it is the one.
-// In front of it stand PR_WEIGHTS_NAME, PR_WEIGHTS_BYTES and PR_WEIGHTS_KEY.
+// Of a library of a net whose weights lie in a file: finds it, maps it, looks whether it is the one, and
+// brings it into huge pages. In front of it stand PR_WEIGHTS_NAME, PR_WEIGHTS_BYTES, PR_WEIGHTS_KEY and groups.c.
 
 enum { PR_WEIGHTS_ALIGNMENT = 64, PR_WEIGHTS_LANES = 8, PR_WEIGHTS_GONE = INT_MIN / 2 };
 
 // Without a lock: one that is held while another thread forks would stay locked in the child.
 static const void* _Atomic pr_weights;
-static void* _Atomic pr_weights_map;  // where they were mapped, and not given
-static _Atomic int pr_weights_users;  // calls that may read them; once unmapped, below 0
-static char pr_no_weights[1];         // a map of no bytes, which no system makes
+static void* _Atomic pr_weights_map;   // where they were mapped, and not given
+static void* _Atomic pr_weights_copy;  // of PR_COPY_ROOM bytes
+static _Atomic int pr_weights_users;   // calls that may read them; once unmapped, below 0
+static char pr_no_weights[1];          // a map of no bytes, which no system makes
 
 // The same as weights_key in export_net.cc.
 static uint64_t pr_weights_key(const unsigned char* bytes) {
@@ -66,6 +67,55 @@ static void pr_unmap(void* bytes) {
   if (PR_WEIGHTS_BYTES > 0) munmap(bytes, (size_t)PR_WEIGHTS_BYTES);
 }
 
+// ---- huge pages ----
+
+#define PR_COPY_ROOM ((size_t)(PR_WEIGHTS_BYTES / PR_HUGE_PAGE + 2) * PR_HUGE_PAGE)
+enum { PR_COPY_SHARE = 4 };  // of the process's memory it takes a fourth at most
+
+static int pr_has_huge_pages(void) {
+  FILE* const file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+  if (file == NULL) return 0;
+  char line[64];
+  const int is_on = fgets(line, sizeof line, file) != NULL && strstr(line, "[never]") == NULL;
+  fclose(file);
+  return is_on;
+}
+
+static void pr_cut_to_limit(const long long* limit, void* most) {
+  int64_t* const bytes = (int64_t*)most;
+  if (*limit < *bytes) *bytes = *limit;
+}
+
+// Pages of a file can be had back and are shared by processes; those of a copy cannot and are not.
+static int pr_has_room_for_copy(void) {
+  int64_t most = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  pr_cut_to_groups("memory.max", 1, pr_cut_to_limit, &most);
+  // The first version of control groups.
+  long long limit = 0;
+  if (pr_read_numbers("/sys/fs/cgroup/memory/memory.limit_in_bytes", &limit, 1) == 1)
+    pr_cut_to_limit(&limit, &most);
+  return PR_WEIGHTS_BYTES <= most / PR_COPY_SHARE;
+}
+
+// A file's pages are small, and a kernel that streams through them is held up by the TLB. So calls that
+// begin from here on read a copy; the others go on with the map. Without one all do.
+static void pr_copy_weights(void* map) {
+  if (PR_WEIGHTS_BYTES <= PR_HUGE_PAGE || !pr_has_huge_pages() || !pr_has_room_for_copy()) return;
+  void* const copy =
+      mmap(NULL, PR_COPY_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return;
+  char* const bytes = (char*)copy + (0 - (uintptr_t)copy) % PR_HUGE_PAGE;
+  if (madvise(bytes, PR_COPY_ROOM - PR_HUGE_PAGE, MADV_HUGEPAGE) != 0) {
+    munmap(copy, PR_COPY_ROOM);
+    return;
+  }
+  memcpy(bytes, map, (size_t)PR_WEIGHTS_BYTES);
+  mprotect(copy, PR_COPY_ROOM, PROT_READ);
+  atomic_store_explicit(&pr_weights_copy, copy, memory_order_release);
+  atomic_store_explicit(&pr_weights, bytes, memory_order_release);
+  madvise(map, (size_t)PR_WEIGHTS_BYTES, MADV_DONTNEED);
+}
+
 // The first ones stay. Returns whether these are.
 static int pr_publish_weights(const void* bytes) {
   const void* none = NULL;
@@ -75,7 +125,8 @@ static int pr_publish_weights(const void* bytes) {
 
 // Threads that come at once each map and read it, and all but one have done so for nothing.
 static int pr_map_weights(const char* path) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  // Not to wait for the other end of a pipe.
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: %s; _load_weights takes another path", path,
                    strerror(errno));
@@ -91,11 +142,14 @@ static int pr_map_weights(const char* path) {
   if (bytes == MAP_FAILED)
     return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: cannot be mapped: %s", path, strerror(errno));
   const int code = pr_check_weights(bytes, path);
-  if (code == PR_OK && pr_publish_weights(bytes))
-    atomic_store_explicit(&pr_weights_map, bytes, memory_order_release);
-  else
+  if (code != PR_OK || !pr_publish_weights(bytes)) {
     pr_unmap(bytes);
-  return code;
+    return code;
+  }
+  pr_copy_weights(bytes);
+  // Only now: at exit it may be unmapped.
+  atomic_store_explicit(&pr_weights_map, bytes, memory_order_release);
+  return PR_OK;
 }
 
 static int pr_is_loaded(void) {
@@ -143,10 +197,13 @@ static int pr_load(void) {
 // At exit, and before the code goes away by dlclose. Calls that come later are refused.
 __attribute__((destructor)) static void pr_unmap_weights(void) {
   void* const bytes = atomic_load_explicit(&pr_weights_map, memory_order_acquire);
+  void* const copy = atomic_load_explicit(&pr_weights_copy, memory_order_acquire);
   int none = 0;
   // Users at exit: some thread still computes, and the process ends with it.
   if (bytes != NULL &&
       atomic_compare_exchange_strong_explicit(&pr_weights_users, &none, PR_WEIGHTS_GONE,
-                                              memory_order_acquire, memory_order_relaxed))
+                                              memory_order_acquire, memory_order_relaxed)) {
     pr_unmap(bytes);
+    if (copy != NULL) munmap(copy, PR_COPY_ROOM);
+  }
 }

@@ -33,10 +33,11 @@ typedef struct PrunercNetStep {
 enum { PRUNERC_NET_MAX_ARGS = 128 };
 
 /* Runs steps first .. end-1 in order. `io` holds the addresses of the net's inputs, then of its
- * outputs; `arena` those of its intermediate tensors; `workspace` is as large as the most demanding
- * kernel needs it. All aligned to PRUNERC_ALIGNMENT. Returns 0, or what the first kernel returned
- * that did not succeed, whose number is then in `*failed`. No allocation; any number of threads at
- * once, each with its own io, arena, workspace and launch. */
+ * outputs, aligned as their elements are; in `arena` lie its intermediate tensors; `workspace` is as
+ * large as the most demanding kernel needs it. Both and `weights` are aligned to PRUNERC_ALIGNMENT.
+ * Returns 0, or what the first kernel returned that did not succeed, whose number is then in
+ * `*failed`. No allocation; any number of threads at once, each with its own io, arena, workspace and
+ * launch. */
 int32_t prunerc_net_run(const PrunercNetStep* steps, int32_t first, int32_t end, void* const* io,
                         void* arena, const void* weights, void* workspace,
                         const PrunercLaunch* launch, int32_t* failed);

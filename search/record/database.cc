@@ -147,24 +147,36 @@ TaskRow read_task(Query& query) {
   return row;
 }
 
-Result<int64_t> user_version(sqlite3* db, const std::string& path) {
+// Between 0 and kDatabaseSchema.
+Result<int64_t> version_of(sqlite3* db, const std::string& path) {
   PRUNERC_TRY(Query query, Query::prepare(db, path, "PRAGMA user_version"));
   PRUNERC_TRY_VOID(query.step());
-  return query.int_column();
+  const int64_t found = query.int_column();
+  if (found >= 0 && found <= kDatabaseSchema) return found;
+  return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
+}
+
+// The same, of a file that has the tables of that version.
+Result<int64_t> checked_version_of(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY(const int64_t found, version_of(db, path));
+  PRUNERC_TRY_VOID(
+      check_schema(db, path, std::span(kMigrations).first(static_cast<std::size_t>(found))));
+  return found;
+}
+
+// Before anything is written, in one transaction: another process may make the tables meanwhile.
+Result<void> check_ours(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY_VOID(execute(db, path, "BEGIN"));
+  PRUNERC_TRY_VOID(checked_version_of(db, path));
+  return execute(db, path, "COMMIT");
 }
 
 Result<void> migrate(sqlite3* db, const std::string& path) {
-  PRUNERC_TRY(const int64_t found, user_version(db, path));
+  PRUNERC_TRY(const int64_t found, version_of(db, path));
   if (found == kDatabaseSchema) return check_tables(db, path);
-  if (found > kDatabaseSchema || found < 0) {
-    return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
-  }
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db, path));
-  // Another process may have migrated while this one waited for the lock.
-  PRUNERC_TRY(const int64_t current, user_version(db, path));
-  PRUNERC_TRY_VOID(check_schema(
-      db, path,
-      std::span(kMigrations).first(static_cast<std::size_t>(std::max<int64_t>(0, current)))));
+  // Another process, even of another version, may have migrated while this one waited for the lock.
+  PRUNERC_TRY(const int64_t current, checked_version_of(db, path));
   for (int64_t i = current; i < kDatabaseSchema; ++i) {
     PRUNERC_TRY_VOID(execute(db, path, kMigrations[i]));
   }
@@ -227,8 +239,10 @@ Result<Database> Database::open(const std::string& path) {
                  std::string(handle != nullptr ? sqlite3_errmsg(handle) : "out of memory"));
   }
   harden(handle);
-  PRUNERC_TRY_VOID(write_ahead(handle, path));
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  // The log is kept in the file's header: what is not ours stays as it is.
+  PRUNERC_TRY_VOID(check_ours(handle, path));
+  PRUNERC_TRY_VOID(write_ahead(handle, path));
   // FULL: a commit is on disk when it returns, also if the machine loses power.
   PRUNERC_TRY_VOID(execute(handle, path, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   PRUNERC_TRY_VOID(migrate(handle, path));

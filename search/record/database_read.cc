@@ -70,12 +70,15 @@ Result<Database> Database::read_lines(const std::string& path) {
 }
 
 Result<Database> Database::copy_into_memory(const std::string& path) {
-  std::string folder = (std::filesystem::temp_directory_path() / "prunerc-XXXXXX").string();
+  std::error_code code, ignored;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(code);
+  if (code)
+    return error(Diag::kIoError, std::string("find"), std::string("TMPDIR"), code.message());
+  std::string folder = (base / "prunerc-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
     return error(Diag::kIoError, std::string("write"), folder, std::string(std::strerror(errno)));
   }
   const std::string copy = folder + "/db.sqlite";
-  std::error_code code, ignored;
   const uint64_t bytes = std::filesystem::file_size(path, ignored);
   if (!ignored && bytes > kMaxReadBytes) {
     std::filesystem::remove_all(folder, ignored);

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -182,6 +183,24 @@ TEST_CASE("what is not a database is refused with its name") {
   CHECK_DIAG(Database::open("/nonexistent/folder/x.db"), DatabaseOpen);
 }
 
+TEST_CASE("a database of another program is refused and stays as it is") {
+  const std::string path = fresh_path("others");
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "CREATE TABLE places (url TEXT)", nullptr, nullptr, nullptr) ==
+          SQLITE_OK);
+  sqlite3_close(raw);
+  const auto bytes = [&] {
+    std::stringstream out;
+    out << std::ifstream(path, std::ios::binary).rdbuf();
+    return out.str();
+  };
+  const std::string before = bytes();
+  CHECK_DIAG(Database::open(path), DatabaseCorrupt);
+  CHECK_DIAG(Database::open_to_read(path), DatabaseCorrupt);
+  CHECK(bytes() == before);
+}
+
 // Calls `count` in a process without the rights of root, which may write everywhere.
 int without_rights(const std::function<int()>& count) {
   const pid_t child = fork();
@@ -263,6 +282,21 @@ TEST_CASE("a file of an earlier schema is read where nothing may be written, and
   std::filesystem::remove_all(name);
 }
 
+TEST_CASE("what must be copied to be read is an error where there is no folder for the copy") {
+  char name[] = "/tmp/prunerc_nowhere_XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::string path = std::string(name) + "/old.db";
+  std::filesystem::copy_file(file_of_schema("nowhere", 3), path);
+  REQUIRE(::chmod(path.c_str(), 0444) == 0);
+  REQUIRE(::chmod(name, 0555) == 0);
+  CHECK(without_rights([&] {
+          ::setenv("TMPDIR", "/nonexistent/folder", 1);
+          return Database::open_to_read(path).ok() ? 100 : 1;
+        }) == 1);
+  ::chmod(name, 0777);
+  std::filesystem::remove_all(name);
+}
+
 TEST_CASE("a process that is killed while it migrates loses nothing") {
   const int schema = GENERATE(1, 2, 3);
   const std::string path = file_of_schema("killed", schema);
@@ -328,6 +362,32 @@ TEST_CASE("a file of a later schema is refused") {
   file.write("\x00\x00\x00\x63", 4);
   file.close();
   CHECK_DIAG(Database::open(path), DatabaseVersion);
+}
+
+TEST_CASE("a file that a later version migrates at the moment is refused") {
+  const std::string path = file_of_schema("later_at_once", 3);
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "BEGIN IMMEDIATE; PRAGMA user_version = 99", nullptr, nullptr,
+                       nullptr) == SQLITE_OK);
+  // Sees schema 3, and waits for the lock to migrate it.
+  std::optional<Diag> refusal;
+  std::thread other([&] {
+    const Result<Database> db = Database::open(path);
+    if (!db.ok()) refusal = db.error().id();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(sqlite3_exec(raw, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK);
+  other.join();
+  CHECK(refusal == Diag::kDatabaseVersion);
+  int version = 0;
+  const auto read = [](void* to, int, char** values, char**) {
+    *static_cast<int*>(to) = std::atoi(values[0]);
+    return 0;
+  };
+  CHECK(sqlite3_exec(raw, "PRAGMA user_version", read, &version, nullptr) == SQLITE_OK);
+  CHECK(version == 99);
+  sqlite3_close(raw);
 }
 
 TEST_CASE("damage gives a typed error or is skipped, never a crash") {

@@ -21,6 +21,19 @@ class Compile(command.CommandTest):
         self.assertTrue(os.path.exists(self.path("named.h")))
         self.assertFalse(os.path.exists(self.path("other.h")))
 
+    def test_a_header_that_comes_along_takes_no_other_files_place(self):
+        self.write("dense.h", "// mine\n")
+        result = self.prunerc("compile", self.ops, "--op", "dense", "-o", "dense.so", expect=2)
+        self.assertIn("option -o: needs a name for the header too: 'dense.h' is not prunerc's", result.err)
+        self.assertFalse(os.path.exists(self.path("dense.so")))
+        with open(self.path("dense.h"), encoding="utf-8") as header:
+            self.assertEqual("// mine\n", header.read())
+        self.compile("dense.so", "named.h")
+        for outputs in (("dense.so", "dense.h"), ("dense.so",)):
+            self.compile(*outputs)
+            with open(self.path("dense.h"), encoding="utf-8") as header:
+                self.assertIn("int op_dense(", header.read())
+
     def test_text_forms(self):
         self.compile("dense.s", "dense.ll", "dense.h")
         with open(self.path("dense.s"), encoding="utf-8") as text:
@@ -49,6 +62,16 @@ class Compile(command.CommandTest):
             self.assertNotIn("measuring", result.err)
         kept = os.path.join(cache, "prunerc")
         self.assertFalse(os.path.isdir(kept) and os.listdir(kept))
+
+    def test_what_the_c_compiler_says_is_shown(self):
+        full = self.write("cc.sh", '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "final link failed: No space left on device"\nexit 1\n')
+        os.chmod(full, 0o755)
+        line = ("compile", self.ops, "--op", "dense", "-o", "dense.so")
+        result = self.prunerc(*line, env=self.with_variables({"PRUNERC_CXX": full}), expect=None)
+        self.assertNotEqual(0, result.code)
+        self.assertIn("the compiler of C or C++ fails: final link failed: No space left on device", result.err)
+        self.assertIn("TMPDIR names the folder for its files", result.err)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("dense")])
 
     def test_every_stage_can_be_shown(self):
         marks = {

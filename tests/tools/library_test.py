@@ -144,6 +144,11 @@ class Callers(LibraryTest):
             with self.subTest(threads=threads):
                 self.run_caller(PRUNERC_NUM_THREADS=threads)
 
+    def test_a_fork_at_exit(self):
+        self.compile_dense("library.a", "library.h")
+        self.build((*C, "-static"), "exit.c", "library.a")
+        self.run_caller(PRUNERC_NUM_THREADS="2")
+
     def test_a_pool_of_the_user_and_his_settings(self):
         self.compile_dense("library.so", "library.h")
         self.build(C, "launch.c", "./library.so")
@@ -367,6 +372,18 @@ class Names(LibraryTest):
         self.assertIn("my_scale", self.exported("s.so", "-D"))
         self.assertNotIn("op_scale", self.exported("s.so", "-D"))
 
+    def test_two_libraries_with_one_symbol_do_not_go_together(self):
+        self.compile("scale", "one.so", "one.h")
+        self.compile("scale", "two.so", "two.h", arguments=("-D", "N=8"))
+        self.compile("scale", "other.so", "other.h", arguments=("-D", "N=8", "--symbol", "other"))
+        for second, code in (("one.h", 0), ("other.h", 0), ("two.h", 1)):
+            source = self.write("both.c", f'#include "one.h"\n#include "{second}"\nint main(void) {{ return 0; }}\n')
+            for compiler in (C, CPP):
+                with self.subTest(second=second, compiler=compiler[0]):
+                    done = subprocess.run([*compiler, "-fsyntax-only", source], cwd=self.folder, capture_output=True, text=True)
+                    self.assertEqual(code, done.returncode, done.stderr)
+                    self.assertEqual(code == 1, "two libraries have a function op_scale: compile one of them with --symbol" in done.stderr)
+
     def test_what_c_cannot_call_is_refused(self):
         for symbol in ("int", "class", "co_await", "main", "2fast", "a-b", "_hidden", "x y", "NULL", "ü", "a" * 300):
             with self.subTest(symbol=symbol):
@@ -376,6 +393,10 @@ class Names(LibraryTest):
             with self.subTest(symbol=symbol):
                 result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
                 self.assertIn(f"option --symbol: names that begin with pr_ are the library's own, found '{symbol}'", result.err)
+        for symbol in ("exp", "read", "malloc"):
+            with self.subTest(symbol=symbol):
+                result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
+                self.assertIn(f"option --symbol: '{symbol}' is a name of the C library's", result.err)
         self.assertFalse(os.path.exists(self.path("s.so")))
 
     def test_tensors_may_be_called_like_what_the_library_calls(self):
@@ -517,6 +538,34 @@ thread.join()
         self.assertRegex(library.error(), rf"^the code needs .*{feature}.*, which this CPU lacks$")
         result = self.prunerc("run", self.ops, "--op", "scale", "--input", "A=ones", "--input", "s=ones", "--target", target, expect=5)
         self.assertRegex(result.err, rf"the code needs .*{feature}.*, which this CPU lacks\n")
+
+    def test_without_memory_for_a_workspace_the_call_says_so(self):
+        # What lies between the operators of a net is in its workspace.
+        net = self.write("two.prn", command.DENSE + """net two(x: f32[3,5], V: f32[5,6], b: f32[6], W: f32[6,4], c: f32[4]) -> (y: f32[3,4]) {
+  let h = dense(x, V, b) as up;
+  y = dense(h, W, c) as down;
+}
+""")
+        self.prunerc("compile", net, "-o", "two.a", "-o", "two.h")
+        source = self.write("two.c", """#include "two.h"
+#include <errno.h>
+#include <stdio.h>
+// In the place of the C library's.
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  (void)memory, (void)alignment, (void)size;
+  return ENOMEM;
+}
+int main(void) {
+  float x[18] = {0}, V[30] = {0}, W[24] = {0}, y[12];
+  const int code = net_two(x, V, x, W, x, y);
+  puts(net_two_error());
+  return code;
+}
+""")
+        subprocess.run([*C, source, "two.a", "-o", "two"], cwd=self.folder, check=True)
+        done = subprocess.run(["./two"], cwd=self.folder, check=False, capture_output=True, text=True)
+        self.assertEqual(3, done.returncode, done.stdout)
+        self.assertRegex(done.stdout, r"^no memory for a workspace of [1-9]\d* bytes\n$")
 
     def test_without_a_compiler_the_reason_is_said(self):
         lost = self.with_variables({"PRUNERC_CXX": "/no/such/compiler"})

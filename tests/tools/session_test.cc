@@ -95,7 +95,13 @@ TEST_CASE("calls that do not fit the kernel are refused before it runs") {
   CHECK(refused({a.at, s.at}, {}));
   CHECK(refused({a.at, s.at}, {b.at, b.at}));
   CHECK(refused({a.at, nullptr}, {b.at}));
-  CHECK(refused({a.at + 1, s.at}, {b.at}));
+  const auto byte_behind = [](float* at) {
+    return static_cast<void*>(reinterpret_cast<char*>(at) + 1);
+  };
+  CHECK(refused({byte_behind(a.at), s.at}, {b.at}));
+  CHECK(refused({a.at, s.at}, {byte_behind(b.at)}));
+  // As a vector of the program would lie.
+  CHECK_FALSE(refused({a.at + 1, s.at + 3}, {b.at + 1}));
   // Inputs may be one array, an output is nobody else's: six floats are a part of a line of 64 bytes.
   CHECK(refused({a.at, s.at}, {a.at}));
   CHECK(refused({a.at, b.at}, {b.at}));

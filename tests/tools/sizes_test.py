@@ -189,6 +189,21 @@ int main(void) {
         self.assertEqual(0, ctypes.CDLL(self.path("words.so")).net_words(*[ctypes.c_int64(2)] * 4, x, y))
         self.assertEqual([max(i - 8, 0) for i in range(16)], list(y))
 
+    def test_dimensions_may_end_comments(self):
+        dim = "*/ no declaration /*"
+        node = self.onnx.message(1, self.onnx.node("Relu", ["x"], "y"))
+        model = self.write_model("comment", node, [("x", [dim, 4])], [("y", [dim, 4])])
+        self.prunerc("compile", model, "-D", dim + "=1,2", "-o", "comment.so", "-o", "comment.h")
+        main = self.write("main.c", '#include "comment.h"\nint main(void) { return net_comment_info()->num_sizes != 2; }\n')
+        for compiler in (["gcc"], ["g++", "-x", "c++"]):
+            subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", main], check=True)
+        library = ctypes.CDLL(self.path("comment.so"))
+        library.net_comment_error.restype = ctypes.c_char_p
+        x, y = floats(8), floats(8)
+        self.assertEqual(5, library.net_comment(ctypes.c_int64(3), x, y))
+        name = "".join(c if c.isalnum() else "_" for c in dim)
+        self.assertEqual(f"it was not compiled for {name}=3, but for {name} = 1, 2", library.net_comment_error().decode())
+
     def test_tune_bench_and_verify_take_lists(self):
         tuned = self.prunerc("tune", self.model, "-D", "batch=2,seq=3,17", "--trials", "1")
         # That of z is one task.

@@ -55,6 +55,9 @@ class Tune(command.CommandTest):
         self.assertNotIn("measuring", again)
         self.assertIn("as many trials as the time allows", again)
         self.assertIn("time: it ends after 1s; Ctrl-C", again)
+        lost = self.prunerc(*tune, "--trials", "2", "--db", ":memory:").err
+        self.assertIn("records go to memory and end with this command; --db FILE keeps them\n", lost)
+        self.assertRegex(lost, r"(?m); Ctrl-C ends it$")
 
     def test_quiet_leaves_results_alone(self):
         result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--quiet", "--json")

@@ -113,6 +113,45 @@ int main(void) {
 }
 """
 
+# Weights of 4 MiB.
+LARGE = command.DENSE + """net large(x: f32[1,1024]) -> (y: f32[1,1024]) {
+  const W: f32[1024,1024]; const b: f32[1024];
+  y = dense(x, W, b);
+}
+"""
+
+# Where the system's files are those below ./system. Says how often huge pages were asked for, and the bits of the
+# results of two calls.
+HUGE = """#include "liblarge.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+// In the place of the C library's.
+FILE* fopen(const char* path, const char* mode) {
+  char there[1000];
+  snprintf(there, sizeof there, "./system%s", path);
+  const int file = open(there, O_RDONLY);
+  return file < 0 ? NULL : fdopen(file, mode);
+}
+static int num_asked;
+int madvise(void* at, size_t size, int advice) {
+  num_asked += advice == MADV_HUGEPAGE && size >= 4 << 20 && (size_t)at % (2 << 20) == 0;
+  return 0;
+}
+static float x[1024], y[2][1024];
+int main(void) {
+  for (int i = 0; i < 1024; ++i) x[i] = (float)(i % 7 - 3);
+  if (net_large_load_weights("large.weights") != 0) return puts(net_large_error()), 1;
+  for (int i = 0; i < 2; ++i)
+    if (net_large(x, y[i]) != 0) return puts(net_large_error()), 1;
+  printf("%d %d\\n", num_asked, memcmp(y[0], y[1], sizeof y[0]) == 0);
+  FILE* const out = fdopen(open("y.bin", O_WRONLY | O_CREAT | O_TRUNC, 0600), "w");
+  return fwrite(y, sizeof y[0], 1, out) != 1 || fclose(out) != 0;
+}
+"""
+
 # There is nothing to prepare.
 PLAIN = """op plus<N>(a: f32[N], b: f32[N]) -> (c: f32[N]) { c[i] = a[i] + b[i]; }
 net plain(x: f32[8]) -> (y: f32[8]) { y = plus(x, x); }
@@ -142,10 +181,10 @@ class WeightsFile(command.CommandTest):
         codes, message, y = out.strip().split("|")
         return [int(c) for c in codes.strip("[]").split(",")], message, [float(v) for v in y.strip("[]").split(",")]
 
-    def build(self, text, *flags):
+    def build(self, text, *flags, library="libmlp.a"):
         """A program with the library in it."""
         main = self.write("main.c", text)
-        line = ["cc", *flags, "-Wall", "-Werror", "-pthread", main, self.path("libmlp.a"), "-o", self.path("main")]
+        line = ["cc", *flags, "-Wall", "-Werror", "-pthread", main, self.path(library), "-o", self.path("main")]
         subprocess.run(line, check=True)
 
     def num_maps(self):
@@ -188,6 +227,9 @@ class WeightsFile(command.CommandTest):
         os.mkdir(self.weights)
         self.assert_refused("not a file", self.call())
         os.rmdir(self.weights)
+        os.mkfifo(self.weights)
+        self.assert_refused("not a file", self.call())
+        os.remove(self.weights)
         put(data)
         self.assertEqual(([0], "", self.want), self.call())
 
@@ -255,6 +297,49 @@ class WeightsFile(command.CommandTest):
         ran = subprocess.run([self.path("main")], check=True, capture_output=True, text=True)
         self.assertEqual("0 0\n", ran.stdout)
 
+    def test_large_weights_are_copied_into_huge_pages_where_there_is_room(self):
+        line = ("compile", self.write("large.prn", LARGE), "--weights", "rand:normal(0,0.5):seed=3")
+        self.prunerc(*line, "-o", "whole_large.so")
+        self.prunerc(*line, "-o", "liblarge.so", "-o", "liblarge.a", "-o", "large.weights")
+        self.build(HUGE, library="liblarge.a")
+        x, y = (ctypes.c_float * 1024)(*(i % 7 - 3 for i in range(1024))), (ctypes.c_float * 1024)()
+        self.assertEqual(0, ctypes.CDLL(self.path("whole_large.so")).net_large(x, y))
+        have = "sys/kernel/mm/transparent_hugepage/enabled"
+        on, own, limit = {have: "always [madvise] never\n"}, "proc/self/cgroup", "sys/fs/cgroup/"
+        for files, asked in (
+            (on, 1),
+            ({have: "[always] madvise never\n"}, 1),
+            ({have: "always madvise [never]\n"}, 0),
+            ({}, 0),
+            ({**on, limit + "memory.max": "max\n"}, 1),
+            ({**on, limit + "memory.max": "16000000\n"}, 0),
+            ({**on, limit + "memory.max": "40000000\n"}, 1),
+            ({**on, own: "0::/a/b\n", limit + "a/b/memory.max": "max\n", limit + "a/memory.max": "16000000\n"}, 0),
+            ({**on, limit + "memory/memory.limit_in_bytes": "16000000\n"}, 0),
+            ({**on, limit + "memory/memory.limit_in_bytes": "9223372036854771712\n"}, 1),
+        ):
+            with self.subTest(files=files):
+                shutil.rmtree(self.path("system"), ignore_errors=True)
+                for name, text in files.items():
+                    os.makedirs(os.path.dirname(self.path("system/" + name)), exist_ok=True)
+                    self.write("system/" + name, text)
+                ran = subprocess.run([self.path("main")], check=False, capture_output=True, text=True, cwd=self.folder)
+                self.assertEqual((0, f"{asked} 1\n"), (ran.returncode, ran.stdout), ran.stderr)
+                with open(self.path("y.bin"), "rb") as out:
+                    self.assertEqual(bytes(y), out.read())
+        # As it is here, from threads at once, and all goes away with it.
+        library = ctypes.CDLL(self.path("liblarge.so"))
+        results = [(ctypes.c_float * 1024)() for _ in range(4)]
+        threads = [threading.Thread(target=library.net_large, args=(x, result)) for result in results]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([bytes(y)] * 4, [bytes(result) for result in results])
+        _ctypes.dlclose(library._handle)
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            self.assertNotIn("large.weights", maps.read())
+
     def test_a_net_without_constants_has_a_file_of_no_bytes(self):
         net = self.write("plain.prn", PLAIN)
         self.prunerc("compile", net, "-o", "libplain.so", "-o", "plain.weights")
@@ -282,6 +367,18 @@ int main(void) {
         self.assertEqual(self.want, [ctypes.c_float(float(v)).value for v in ran.stdout.split()])
         os.remove(self.weights)
         self.assertEqual(6, subprocess.run([self.path("main")], check=False, capture_output=True).returncode)
+
+    def test_temporary_files_may_lie_in_a_folder_of_any_name(self):
+        folder = self.path('a, "b"')
+        os.mkdir(folder)
+        line = ("compile", self.path("mlp.prn"), "--weights", "rand:normal(0,0.5):seed=3", "-o", "odd.so")
+        self.prunerc(*line, env=self.with_variables({"TMPDIR": folder}))
+        self.assertEqual([], os.listdir(folder))
+        y = (ctypes.c_float * 12)()
+        self.assertEqual(0, ctypes.CDLL(self.path("odd.so")).net_mlp((ctypes.c_float * 15)(*range(15)), y))
+        self.assertEqual(self.want, list(y))
+        err = self.prunerc(*line, env=self.with_variables({"TMPDIR": "/nonexistent/folder"}), expect=None).err
+        self.assertIn("cannot make '/nonexistent/folder/prunerc-codegen-XXXXXX': No such file or directory", err)
 
     def test_only_a_net_has_it(self):
         self.assertIn("cannot be written to", self.prunerc("compile", self.ops, "--op", "dense", "-o", "d.weights", expect=2).err)

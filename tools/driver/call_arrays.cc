@@ -1,7 +1,5 @@
 #include "tools/driver/call_arrays.h"
 
-#include "runtime/kernel.h"
-
 #include <fmt/format.h>
 
 namespace prunerc {
@@ -18,8 +16,11 @@ bool overlap(const CallArray& a, const CallArray& b) {
 
 Result<void> check_arrays(std::span<const CallArray> arrays) {
   for (const CallArray& array : arrays) {
-    if (array.at == nullptr || address(array) % PRUNERC_ALIGNMENT != 0)
-      return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
+    if (array.at == nullptr)
+      return error(Diag::kKernelArguments, fmt::format("'{}' is null", array.name));
+    if (address(array) % static_cast<uintptr_t>(array.element_bytes) == 0) continue;
+    return error(Diag::kKernelArguments,
+                 fmt::format("'{}' is not aligned to {} bytes", array.name, array.element_bytes));
   }
   for (const CallArray& written : arrays) {
     if (!written.is_output) continue;

@@ -13,12 +13,13 @@ namespace prunerc {
 struct CallArray {
   const void* at = nullptr;
   int64_t bytes = 0;
+  int64_t element_bytes = 1;
   bool is_output = false;
   std::string_view name;
 };
 
-/// Whether kernels can work on these: aligned to PRUNERC_ALIGNMENT, and no output overlaps another array,
-/// since kernels read their inputs while they write. Errors: KernelArguments.
+/// Whether kernels can work on these: aligned as their elements are, and no output overlaps another
+/// array, since kernels read their inputs while they write. Errors: KernelArguments.
 Result<void> check_arrays(std::span<const CallArray> arrays);
 
 }  // namespace prunerc

@@ -227,7 +227,8 @@ class Session {
 /// time.
 class Kernel {
  public:
-  /// `num_threads` of 0: one per CPU that the process may use. Errors: those of loading;
+  /// `num_threads` of 0: one per CPU that the process may use. The artifact is to be of a session whose
+  /// is_host() is true: what it needs of a CPU is not looked at here. Errors: those of loading;
   /// KernelArguments (memory).
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
   /// With threads that others may have too.
@@ -241,8 +242,8 @@ class Kernel {
   /// order, arrays as for `run`, which may go away afterwards. Errors: KernelArguments, KernelFailed.
   Result<void> prepare(std::span<const void* const> constants);
   /// One pointer per parameter that is not const, in declared order; each array dense, row-major,
-  /// 64-byte aligned and of the declared size, and no output overlaps another array. Errors: KernelArguments
-  /// (also: not prepared), KernelFailed.
+  /// aligned as its elements are and of the declared size, and no output overlaps another array.
+  /// Errors: KernelArguments (also: not prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:

@@ -473,7 +473,8 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
     if (used >= (is_input ? inputs.size() : outputs.size())) continue;
     // The ABI has one array of pointers; kernels do not write to inputs.
     void* const array = is_input ? const_cast<void*>(inputs[used]) : outputs[used];
-    arrays.push_back({array, codegen::size_bytes(param), !is_input, param.name});
+    arrays.push_back(
+        {array, codegen::size_bytes(param), ir::byte_size(param.dtype), !is_input, param.name});
     args.push_back(array);
     ++used;
   }

@@ -39,6 +39,11 @@ static void by_hand(void) {
   void* const workspace =
       aligned_alloc(PRUNERC_ALIGNMENT, (size_t)(OP_DENSE_WORKSPACE_BYTES(3) / 64 + 1) * 64);
   check(op_dense_kernel(args, workspace, NULL) == PRUNERC_ERROR_ARGUMENT, "a missing launch");
+  const int misaligned = op_dense_kernel(args, (char*)workspace + 32, &launch);
+  if (OP_DENSE_WORKSPACE_BYTES(3) > 0) {
+    check(misaligned == PRUNERC_ERROR_ARGUMENT, "a misaligned workspace");
+    check(strcmp(op_dense_error(), "the workspace is not aligned to 64 bytes") == 0, "its message");
+  }
   check(op_dense_kernel(args, workspace, &launch) == 0, "the low-level call");
   check(is_right(&c), "the result of the low-level call");
   free(workspace);

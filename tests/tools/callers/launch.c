@@ -16,6 +16,25 @@ static int32_t failing(const PrunercLaunch* self, int64_t n, PrunercTask body, v
   return 42;
 }
 
+// As if they were numbered from 1.
+static int32_t beyond(const PrunercLaunch* self, int64_t n, PrunercTask body, void* closure) {
+  for (int64_t i = 0; i < n; ++i) body(i, self->num_workers, closure);
+  return 0;
+}
+
+// Threads that flush subnormal numbers to zero, as those of some libraries do.
+enum { FLUSHING = 0x9fc0, FLAGS = 0x3f };
+static int32_t flushing(const PrunercLaunch* self, int64_t n, PrunercTask body, void* closure) {
+  (void)self;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(FLUSHING);
+  for (int64_t i = 0; i < n; ++i) body(i, 0, closure);
+  check((_mm_getcsr() & ~(unsigned)FLAGS) == FLUSHING, "the settings of a given thread");
+  _mm_setcsr(before);
+  ++num_loops;
+  return 0;
+}
+
 static void* task_of_a_pool(void* seed) {
   call_and_check((int)(intptr_t)seed);
   return NULL;
@@ -30,7 +49,8 @@ static void nested(void) {
 
 int main(void) {
   const PrunercLaunch own = {backwards, 5, NULL}, broken = {failing, 1, NULL},
-                      empty = {NULL, 1, NULL};
+                      empty = {NULL, 1, NULL}, flushed = {flushing, 2, NULL},
+                      other = {beyond, 2, NULL};
   op_dense_set_launch(&own);
   call_and_check(1);
   check(num_loops > 0, "the given launch is used");
@@ -43,6 +63,10 @@ int main(void) {
   op_dense_set_launch(&broken);
   check(op_dense(c.x, c.w, c.bias, c.y) == PRUNERC_ERROR_LAUNCH, "a launch that fails");
   check(strcmp(op_dense_error(), "the given parallel_for returned 42") == 0, "its message");
+  op_dense_set_launch(&other);
+  check(op_dense(c.x, c.w, c.bias, c.y) == PRUNERC_ERROR_LAUNCH, "a worker that is none");
+  check(strcmp(op_dense_error(), "the given parallel_for has other workers than 0 to 1") == 0,
+        "what it says");
   op_dense_set_launch(&empty);
   check(op_dense(c.x, c.w, c.bias, c.y) == PRUNERC_ERROR_ARGUMENT, "an empty launch");
   op_dense_set_launch(NULL);
@@ -56,6 +80,11 @@ int main(void) {
   check((_mm_getcsr() & ~0x3fu) == (mine & ~0x3fu), "the settings");
   _mm_setcsr(0x1f80);
   for (int i = 0; i < ROWS * COLUMNS; ++i) check(c.y[i] > 0, "a subnormal sum");
+  const int loops = num_loops;
+  op_dense_set_launch(&flushed);
+  check(op_dense(c.x, c.w, c.bias, c.y) == 0 && num_loops > loops, "a call on such threads");
+  op_dense_set_launch(NULL);
+  for (int i = 0; i < ROWS * COLUMNS; ++i) check(c.y[i] > 0, "a subnormal sum of theirs");
   free_call(&c);
   puts("right");
   return 0;

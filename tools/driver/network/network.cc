@@ -278,8 +278,8 @@ Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const>
   }
   std::vector<CallArray> arrays;
   const auto add = [&](std::size_t tensor, const void* at, bool is_output) {
-    arrays.push_back(
-        {at, net::size_bytes(net.tensors[tensor]), is_output, net.tensors[tensor].name});
+    const net::Tensor& of = net.tensors[tensor];
+    arrays.push_back({at, net::size_bytes(of), ir::byte_size(of.dtype), is_output, of.name});
   };
   for (const std::size_t input : net.inputs) {
     if (!net.tensors[input].is_const) add(input, inputs[arrays.size()], /*is_output=*/false);

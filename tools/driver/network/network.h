@@ -104,8 +104,8 @@ class Network {
   Result<void> prepare(const WeightSource& weights);
 
   /// One pointer per input that is not const and per output, in declared order; each array dense,
-  /// row-major, 64-byte aligned and of the declared size. Errors: KernelArguments (also: not
-  /// prepared), KernelFailed.
+  /// row-major, aligned as its elements are and of the declared size, and no output overlaps another
+  /// array. Errors: KernelArguments (also: not prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
   /// The same, and how long each of net::run_calls took. Units: ns.
   Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,

@@ -42,6 +42,28 @@ std::vector<std::string> with_headers(const std::vector<std::string>& asked) {
   return outputs;
 }
 
+// What is asked for, and a header, which takes the place of no other file.
+Result<std::vector<std::string>> outputs_of(const std::vector<std::string>& asked) {
+  for (const std::string& path : asked) {
+    if (export_form_of(path)) continue;
+    return error(Diag::kUsageOption, "-o",
+                 fmt::format("needs a name ending in .so, .a, .o, .h, .c, .s or .ll, for a net "
+                             "also in .weights, or for a GPU in .so, .h, .c, .cubin, .ptx or "
+                             ".cu, found '{}'",
+                             path));
+  }
+  std::vector<std::string> outputs = with_headers(asked);
+  for (std::size_t i = asked.size(); i < outputs.size(); ++i) {
+    const Result<std::string> there = read_file(outputs[i]);
+    const bool is_ours =
+        !there.ok() || there->empty() || there->find("PRUNERC_KERNEL_") != std::string::npos;
+    if (is_ours) continue;
+    return error(Diag::kUsageOption, "-o",
+                 fmt::format("needs a name for the header too: '{}' is not prunerc's", outputs[i]));
+  }
+  return outputs;
+}
+
 Result<void> write_all(Exported& exported, const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     PRUNERC_TRY(const std::string bytes, exported.file(*export_form_of(path)));
@@ -52,24 +74,15 @@ Result<void> write_all(Exported& exported, const std::vector<std::string>& paths
 }
 
 int compile(const CompileVerb& verb) {
-  for (const std::string& path : verb.outputs) {
-    if (export_form_of(path)) continue;
-    return fail(
-        error(Diag::kUsageOption, "-o",
-              fmt::format("needs a name ending in .so, .a, .o, .h, .c, .s or .ll, for a net "
-                          "also in .weights, or for a GPU in .so, .h, .c, .cubin, .ptx or "
-                          ".cu, found '{}'",
-                          path)),
-        kUsage);
-  }
+  const Result<std::vector<std::string>> outputs = outputs_of(verb.outputs);
+  if (!outputs.ok()) return fail(outputs.error(), kUsage);
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<SizedNets> nets = load_nets(*request);
   if (!nets.ok()) return fail(nets.error());
   if (!nets->nets.empty()) {
-    return compile_network(
-        *nets, *request, verb.machine,
-        {with_headers(verb.outputs), verb.symbol, verb.require_tuned, verb.weights});
+    return compile_network(*nets, *request, verb.machine,
+                           {*outputs, verb.symbol, verb.require_tuned, verb.weights});
   }
   if (const Result<void> fits = check_no_net_options(verb.weights); !fits.ok())
     return fail(fits.error());
@@ -101,7 +114,7 @@ int compile(const CompileVerb& verb) {
              choice->note);
   Result<Exported> exported = Exported::make(*session, *op, *choice, {.symbol = verb.symbol});
   if (!exported.ok()) return fail(exported.error(), kUsage);
-  const Result<void> written = write_all(*exported, with_headers(verb.outputs));
+  const Result<void> written = write_all(*exported, *outputs);
   if (!written.ok()) return fail(written.error());
   return kSuccess;
 }

@@ -267,12 +267,15 @@ void print_plan(const TuneVerb& verb, const std::vector<Operator>& ops, Session&
   const std::string what =
       ops.size() == 1 ? ops[0].name + (ops[0].bindings.empty() ? "" : " " + ops[0].bindings)
                       : fmt::format("{} operators", ops.size());
+  const std::string& path = session.database().path();
+  // As --db says, or since there is no cache folder.
+  const bool is_kept = path != ":memory:";
   fmt::print(
       stderr, "plan: {} by strategy {}, {}; records go to {}\n", what, verb.strategy,
       num_trials == 0 ? "as many trials as the time allows" : fmt::format("{} trials", num_trials),
-      session.database().path());
-  fmt::print(stderr, "time: {}; Ctrl-C ends it and keeps what was measured\n",
-             budget_text(verb, num_trials, session, ops[0]));
+      is_kept ? path : "memory and end with this command; --db FILE keeps them");
+  fmt::print(stderr, "time: {}; Ctrl-C ends it{}\n", budget_text(verb, num_trials, session, ops[0]),
+             is_kept ? " and keeps what was measured" : "");
 }
 
 // The time of the whole command, of which what comes before and after the search has its part.

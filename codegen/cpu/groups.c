@@ -1,0 +1,44 @@
+// What control groups allow the process. Stands behind launcher.c in libraries that ask for it: those with
+// pool.c or weights.c.
+
+enum { PR_GROUP_ROOM = 1024 };
+
+// Takes the numbers of a file into account.
+typedef void (*pr_cut)(const long long* numbers, void* most);
+
+static int pr_read_numbers(const char* path, long long* numbers, int most) {
+  FILE* const file = fopen(path, "re");
+  if (file == NULL) return 0;
+  int count = 0;
+  while (count < most && fscanf(file, "%lld", &numbers[count]) == 1) ++count;
+  fclose(file);
+  return count;
+}
+
+// The control group of the process in the unified hierarchy, as "/a/b"; "" if there is none.
+static void pr_own_group(char* group, int room) {
+  *group = 0;
+  FILE* const file = fopen("/proc/self/cgroup", "re");
+  if (file == NULL) return;
+  char line[PR_GROUP_ROOM];
+  while (*group == 0 && fgets(line, sizeof line, file) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    if (strncmp(line, "0::", 3) == 0) snprintf(group, (size_t)room, "%s", line + 3);
+  }
+  fclose(file);
+}
+
+// By the file of that name in the process's group and in those around it, where it has `num` numbers,
+// two at most.
+static void pr_cut_to_groups(const char* name, int num, pr_cut cut, void* most) {
+  long long numbers[2];
+  char group[PR_GROUP_ROOM], path[PR_GROUP_ROOM + 64];
+  pr_own_group(group, sizeof group);
+  for (;;) {
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, name);
+    if (pr_read_numbers(path, numbers, num) == num) cut(numbers, most);
+    char* const last = strrchr(group, '/');
+    if (last == NULL) break;
+    *last = 0;
+  }
+}
