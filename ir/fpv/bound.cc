@@ -1,5 +1,6 @@
 #include "ir/fpv/bound.h"
 
+#include "ir/fpv/field.h"
 #include "ir/support/check.h"
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of one value: degrees of numerator and denominator, coefficient bits, degree in integer inputs; of integers
-// the bits that hold them.
+// Of one value: degrees of numerator and denominator, coefficient bits (for what exponents are), degree in integer
+// inputs; of integers the bits that hold them.
 struct Degree {
   double num = 0, den = 0, bits = 0, ints = 0, width = 0;
   bool operator==(const Degree&) const = default;
@@ -60,12 +61,9 @@ double width_of(DType dtype) {
 
 // Of a constant as an integer times a power of two.
 double bits_of(double value) {
-  if (value == 0 || std::isinf(value) || std::isnan(value)) return 0;
-  int exponent = 0;
-  double fraction = std::frexp(std::fabs(value), &exponent);
-  int bits = 0;
-  for (; fraction != std::floor(fraction); ++bits) fraction *= 2;
-  return std::log2(fraction) + std::abs(exponent - bits);
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const Dyadic dyadic = dyadic_of(value);
+  return std::log2(std::fabs(static_cast<double>(dyadic.odd))) + std::abs(dyadic.exponent);
 }
 
 class Analysis {
@@ -92,7 +90,6 @@ class Analysis {
       if (code_.buffers[b].role != BufferRole::kOutput) continue;
       out_.numerator = std::max(out_.numerator, d.num);
       out_.denominator = std::max(out_.denominator, d.den);
-      out_.bits = std::max(out_.bits, d.bits);
       out_.int_degree = std::max(out_.int_degree, d.ints);
     }
     return out_;

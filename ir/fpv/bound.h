@@ -11,17 +11,14 @@ namespace prunerc::ir {
 /// Upper bounds over all elements of all buffers. Infinite where the degree grows faster than
 /// linearly in a loop.
 struct FpDegrees {
-  // Of output elements: numerator and denominator, in inputs, exponentials and hashes; logarithm of
-  // the largest coefficient; degree in integer inputs.
-  double numerator = 0, denominator = 0, bits = 0, int_degree = 0;
+  // Of output elements: numerator and denominator, in inputs, exponentials and hashes; degree in integer inputs.
+  double numerator = 0, denominator = 0, int_degree = 0;
   double largest = 0;                // numerator plus denominator, of any element or argument
   double int_mass = 0;               // largest chance that two floats become one integer
   bool compares_data = false;        // a condition depends on data, or integer data may wrap
   bool is_too_long = false;          // nothing is known
   bool has_products_in_exp = false;  // an exponent is not one or a difference of inputs and hashes
-  bool is_finite() const {
-    return std::isfinite(numerator + denominator + bits + int_degree + largest);
-  }
+  bool is_finite() const { return std::isfinite(numerator + denominator + int_degree + largest); }
 };
 
 /// Looks at so many statements at most, those of a loop up to eight times for each time that it runs.

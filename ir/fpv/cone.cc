@@ -1,5 +1,6 @@
 #include "ir/fpv/cone.h"
 
+#include "ir/fpv/field.h"
 #include "ir/support/hash.h"
 
 #include <algorithm>
@@ -12,64 +13,89 @@ namespace {
 /// Times p, the chance that a difference of degree 1 vanishes modulo p where there are exponentials:
 /// 1/p + 4/q, q = (p - 1) / 2.
 constexpr double kLostWeight = 9;
+/// Times p, at most: the chance that p is one of the primes.
+constexpr double kPrimeWeight = 0x1p31 / kNumSafePrimes;
+constexpr double kBitsOfQ = 29;
+/// Whole numbers that some functions keep: so many, of at most this magnitude (world.cc).
+constexpr double kNumWhole = 513, kLargestWhole = 256;
 
 bool is_constant(const FpCone& a) { return a.num == 0 && a.den == 0; }
 
 // Of each part.
 template <typename Op>
-FpPoints each(const FpPoints& a, const FpPoints& b, const Op& op) {
+FpPoints each(const FpPoints& a, const FpPoints& b, const FpSize& kept, const Op& op) {
   return {op(a.hashed, b.hashed), op(a.squares, b.squares), op(a.lost, b.lost),
-          op(a.weight, b.weight), op(a.weight2, b.weight2)};
+          op(a.weight, b.weight), op(a.weight2, b.weight2), kept,
+          op(a.whole, b.whole),   op(a.powers, b.powers)};
+}
+
+uint64_t hash_of(const FpSize& size) {
+  uint64_t h = 0;
+  for (const double part : {size.low, size.high, size.den, size.constant, size.odd.times}) {
+    h = hash_combine(h, hash_double(part));
+  }
+  if (size.odd.power == 0) return h;
+  for (const double part : {size.odd.base, size.odd.power, size.odd.largest}) {
+    h = hash_combine(h, hash_double(part));
+  }
+  return h;
 }
 
 }  // namespace
 
-FpPoints operator+(const FpPoints& a, const FpPoints& b) { return each(a, b, std::plus<>()); }
+FpPoints operator+(const FpPoints& a, const FpPoints& b) {
+  return each(a, b, join(a.kept, b.kept), std::plus<>());
+}
 
 FpPoints operator*(double n, const FpPoints& a) {
-  return each(a, a, [n](double x, double) { return n * x; });
+  return each(a, a, a.kept, [n](double x, double) { return n * x; });
 }
 
 FpPoints at_most(const FpPoints& a, const FpPoints& b) {
-  return each(a, b, [](double x, double y) { return std::min(x, y); });
+  const bool a_is_less = bits_of_difference(a.kept, a.kept) < bits_of_difference(b.kept, b.kept);
+  return each(a, b, a_is_less ? a.kept : b.kept, [](double x, double y) { return std::min(x, y); });
 }
 
 FpCone cone_of(double constant) {
-  const double size = std::fabs(constant);
-  // Others may be the extremes of a type, which are opaque as what is beyond them (world.cc).
-  return size == 0 || (size > 0x1p-100 && size < 0x1p15) ? FpCone{} : kAtomCone;
+  FpCone out;
+  out.size = size_of(constant);
+  return out;
 }
 
 FpCone join(const FpCone& a, const FpCone& b) {
   return {std::max(a.num, b.num), std::max(a.den, b.den), a.is_term && b.is_term,
-          each(a.points, b.points, [](double x, double y) { return std::max(x, y); })};
+          each(a.points, b.points, join(a.points.kept, b.points.kept),
+               [](double x, double y) { return std::max(x, y); }),
+          join(a.size, b.size)};
 }
 
 FpCone sum(const FpCone& a, const FpCone& b) {
   const FpPoints points = a.points + b.points;
-  if (a.den == 0 && b.den == 0) return {std::max(a.num, b.num), 0, false, points};
-  return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, false, points};
+  const FpSize size = sum(a.size, b.size);
+  if (a.den == 0 && b.den == 0) return {std::max(a.num, b.num), 0, false, points, size};
+  return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, false, points, size};
 }
 
 FpCone product(const FpCone& a, const FpCone& b) {
   const bool is_term = (a.is_term && is_constant(b)) || (b.is_term && is_constant(a));
-  return {a.num + b.num, a.den + b.den, is_term, a.points + b.points};
+  return {a.num + b.num, a.den + b.den, is_term, a.points + b.points, product(a.size, b.size)};
 }
 
 FpCone quotient(const FpCone& a, const FpCone& b) {
   const bool is_term = a.is_term && is_constant(b);
-  return {a.num + b.den, a.den + b.num, is_term, a.points + b.points};
+  return {a.num + b.den, a.den + b.num, is_term, a.points + b.points, quotient(a.size, b.size)};
 }
 
 FpCone sum_of(double n, const FpCone& each) {
   if (n == 1) return each;
   // Over the product of all denominators.
-  return {each.num + (n - 1) * each.den, n * each.den, false, n * each.points};
+  return {each.num + (n - 1) * each.den, n * each.den, false, n * each.points,
+          sum_of(n, each.size)};
 }
 
 FpCone product_of(double n, const FpCone& each) {
   if (n == 1) return each;
-  return {n * each.num, n * each.den, false, n * each.points};
+  return {n * each.num, n * each.den, false, n * each.points, product_of(n, each.size)};
 }
 
 FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& made) {
@@ -78,19 +104,46 @@ FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& ma
   return out;
 }
 
-FpPoints point(const FpCone& argument, bool may_be_lost) {
+FpPoints point(const FpCone& argument, FpKinds kinds) {
   const double degree = argument.num + argument.den;
-  const double square = (degree + 1) * (degree + 1);
-  if (!may_be_lost) return {1, square, 0, 0, 0};
-  const double weight = argument.is_term ? 1 : kLostWeight * (degree + 1);
-  return {1, square, 1, weight, weight * weight};
+  FpPoints out;
+  out.hashed = 1;
+  out.squares = (degree + 1) * (degree + 1);
+  if (kinds.kept) out.kept = argument.size;
+  if (!kinds.lost) return out;
+  out.lost = 1;
+  // Shares of two arguments: floor((x + y + 1) / 29) is at most floor((x + 15) / 29) + floor((y + 15) / 29).
+  const double primes = primes_in(bits_in_differences(argument.size) + 15, kBitsOfQ);
+  out.weight = (argument.is_term ? 1 : kLostWeight * (degree + 1)) + kPrimeWeight * primes;
+  out.weight2 = out.weight * out.weight;
+  return out;
+}
+
+FpPoints call_point(const FpCone& argument, FpKinds kinds) {
+  FpPoints out = point(argument, kinds);
+  if (!kinds.kept) return out;
+  out.kept = join(out.kept, size_below(kLargestWhole));
+  // A prime that divides what is no constant does so whatever is subtracted.
+  out.whole = is_constant(argument) ? kNumWhole : 1;
+  return out;
+}
+
+FpPoints exponent_point(const FpCone& exponent) {
+  FpPoints out;
+  out.powers = primes_in(bits_of(exponent.size), kBitsOfQ);
+  return out;
 }
 
 std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
   const FpPoints& points = cone.points;
-  uint64_t h = cone.is_term ? 1 : 0;
-  for (const double part : {cone.num, cone.den, points.hashed, points.squares, points.lost,
-                            points.weight, points.weight2}) {
+  uint64_t h = hash_combine(cone.is_term ? 1 : 0, hash_of(cone.size));
+  for (const double part : {cone.num, cone.den, points.hashed, points.powers}) {
+    h = hash_combine(h, hash_double(part));
+  }
+  if (points.hashed == 0) return h;
+  h = hash_combine(h, hash_of(points.kept));
+  for (const double part :
+       {points.squares, points.lost, points.weight, points.weight2, points.whole}) {
     h = hash_combine(h, hash_double(part));
   }
   return h;

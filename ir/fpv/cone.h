@@ -1,7 +1,9 @@
-// FpCone: what one value is made of, for the bound on missed differences: its degrees, and the arguments that were hashed
-// on the way. Internal.
+// FpCone: what one value is made of, for the bound on missed differences: its degrees, its coefficients, and the
+// arguments that were hashed on the way. Internal.
 #ifndef PRUNERC_IR_FPV_CONE_H_
 #define PRUNERC_IR_FPV_CONE_H_
+
+#include "ir/fpv/size.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +12,20 @@
 
 namespace prunerc::ir {
 
+/// Which there may be among several values: some with a residue modulo q, some without.
+struct FpKinds {
+  bool kept = true, lost = false;
+};
+
 /// Hashed arguments, each as often as it is used. Two without residues modulo q are equal by chance with
 /// (weight + weight) / p at most: DESIGN.md, D13 and D15.
 struct FpPoints {
   double hashed = 0, squares = 0;  // of all: their number; (degree + 1)^2, added up
   double lost = 0;                 // of those without a residue modulo q: their number;
   double weight = 0, weight2 = 0;  // their weights, and the squares of these, added up
+  FpSize kept = {};                // of any of those that have one
+  double whole = 0;                // whole numbers that they may be taken for, by other primes each
+  double powers = 0;               // q that may divide exponents, each as often as it is used
   bool operator==(const FpPoints&) const = default;
 };
 FpPoints operator+(const FpPoints& a, const FpPoints& b);
@@ -29,10 +39,11 @@ struct FpCone {
          den = 0;        // degrees of numerator and denominator in inputs, exponentials and hashes
   bool is_term = false;  // a constant times one of these
   FpPoints points;
+  FpSize size = {};
   bool operator==(const FpCone&) const = default;
 };
 inline constexpr FpCone kAtomCone = {1, 0, true, {}};
-/// Constants that a world has random values for are atoms.
+/// Of a constant that a world has no random value for.
 FpCone cone_of(double constant);
 
 /// One of both.
@@ -46,13 +57,17 @@ FpCone product_of(double n, const FpCone& each);
 /// The largest or smallest of `a` and n values `b`: one of them, or a hash that `made` is of.
 FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& made);
 /// An argument that is hashed.
-FpPoints point(const FpCone& argument, bool may_be_lost);
+FpPoints point(const FpCone& argument, FpKinds kinds);
+/// The same of a function that may keep small whole numbers.
+FpPoints call_point(const FpCone& argument, FpKinds kinds);
+/// An exponent that has a residue modulo q.
+FpPoints exponent_point(const FpCone& exponent);
 
-/// Numbers in place of cones, of which a program makes few. Beyond `most` cones the last number is one for all others,
-/// and stands for what bounds them all.
+/// Numbers in place of cones, of which a program makes few: those of equal sums are the same, term by term. Beyond
+/// `most` cones the last number is one for all others, and stands for what bounds them all.
 class FpCones {
  public:
-  explicit FpCones(std::size_t most = std::size_t{1} << 20) : most_(most) {}
+  explicit FpCones(std::size_t most = std::size_t{1} << 18) : most_(most) {}
   uint32_t id_of(const FpCone& cone);
   const FpCone& at(uint32_t id) const { return all_[id]; }
 

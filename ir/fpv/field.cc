@@ -2,6 +2,8 @@
 
 #include "ir/support/check.h"
 
+#include <cmath>
+
 namespace prunerc::ir {
 namespace {
 
@@ -56,6 +58,18 @@ uint32_t Modulus::of_dyadic(int64_t numerator, int exponent) const {
   const uint32_t scale = exponent >= 0 ? pow(two, static_cast<uint64_t>(exponent))
                                        : inverse(pow(two, static_cast<uint64_t>(-exponent)));
   return mul(of(numerator), scale);
+}
+
+Dyadic dyadic_of(double value) {
+  Dyadic out;
+  const double fraction = std::frexp(value, &out.exponent);
+  out.odd = static_cast<int64_t>(std::ldexp(fraction, 53));
+  out.exponent -= 53;
+  while (out.odd != 0 && out.odd % 2 == 0) {
+    out.odd /= 2;
+    ++out.exponent;
+  }
+  return out;
 }
 
 bool is_prime(uint32_t n) {

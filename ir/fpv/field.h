@@ -42,6 +42,14 @@ struct Modulus {
   uint32_t residue(uint32_t a) const { return reduce(a); }
 };
 
+/// odd * 2^exponent, where `odd` is 0 or odd.
+struct Dyadic {
+  int64_t odd = 0;
+  int exponent = 0;
+};
+/// Of a finite number.
+Dyadic dyadic_of(double value);
+
 /// Exact for every 32-bit number. Source: Jaeschke 1993 (Miller-Rabin to the bases 2, 3, 5, 7).
 bool is_prime(uint32_t n);
 

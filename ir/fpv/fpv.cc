@@ -23,6 +23,8 @@ constexpr uint64_t kCommonStream = 1000;
 // Two tests of above this chance are worth less than one modulo two pairs of primes, where the chances of two arguments to be
 // equal multiply and not their sum.
 constexpr double kMissOfOnePair = 0x1p-12;
+// Of every p, of every q, and of both together.
+constexpr double kBitsOfP = 30, kBitsOfQ = 29, kBitsOfPair = 59;
 // A chance of error above one half is no verdict.
 constexpr double kLeastLog2Error = -1;
 
@@ -76,37 +78,52 @@ bool makes_integers(const FpCode& code) {
                                              [](const FpExpr& e) { return e.op == FpOp::kToInt; });
 }
 
+// A share of the primes of D2; none where a test chooses them.
+double share(const FpWorld& world, double num_primes) {
+  if (world.p().m < (uint32_t{1} << 30)) return 0;
+  return num_primes < kNumSafePrimes ? num_primes / kNumSafePrimes : 1;
+}
+
 // One of the programs, as it was run.
 struct Side {
   const FpCode& code;
-  const FpDegrees& degrees;
   const FpMachine& run;
 };
 
 // Chance that two of the hashed arguments are equal in one test and should not be: `own` are those of one output
 // element, `all` those of both programs. DESIGN.md, D15.
 double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& world) {
-  const double p = world.p().m;
-  const double q = world.q().m;
+  const bool is_wide = world.is_wide();
+  const double p = is_wide ? std::min(world.p().m, world.p2().m) : world.p().m;
+  const double q = (p - 1) / 2;
+  const double bits = bits_of_difference(own.kept, own.kept);
+  const double one = share(world, primes_in(bits, kBitsOfQ));
+  const double both = share(world, primes_in(bits, kBitsOfPair));
+  // Two of them, or one and whole numbers: of each a root, or one modulo the prime that does not divide.
+  const double rate = 1 / (p * q) + one * (1 / p + 1 / q);
   // Any of them may be taken for a maximum of others; hashes have 64 bits on their way.
-  const double both = (2 * own.hashed + all.hashed + world.num_small()) * own.squares / (p * q) +
-                      own.hashed * all.hashed * 0x1p-62;
-  if (!world.is_wide()) return both + (own.lost + 6) * own.weight / p;
-  // (w + w')^2 is 2 w^2 + 2 w'^2 at most.
-  return both + (2 * own.lost + 9) * own.weight2 / (p * world.p2().m);
+  const double names = own.hashed * all.hashed * 0x1p-62;
+  const double roots =
+      own.squares * ((2 * own.hashed + world.num_small()) * rate + all.hashed / (p * q));
+  const double pairs = own.hashed * (own.hashed - 1) / 2 + own.whole;
+  const double lost = (own.lost + 6) * own.weight / p;
+  if (!is_wide) return names + roots + pairs * both + lost;
+  // Of two a root modulo both pairs of primes: no two have a larger chance than this.
+  const double largest = std::min(2 * own.squares * rate, 1.0);
+  // (w + w')^2 is 2 w^2 + 2 w'^2 at most; where q divides an exponent, it is part of all arguments.
+  return names + 2 * (roots * largest + pairs * both * both) +
+         (2 * own.lost + 9) * own.weight2 / (p * p) +
+         2 * share(world, own.powers) * std::min(lost, 1.0);
 }
 
 // Chance that a difference of outputs vanishes modulo a pair of primes. With exponentials only the residues modulo p count,
 // and each exponential is a power of random elements of a subgroup of order q.
-double vanishes(double degree, double bits, bool has_exp, const Modulus& p, const Modulus& q) {
-  double chance = has_exp ? degree / p.m + 4 * degree / q.m : degree / p.m * degree / q.m;
-  const bool from_all = p.m > (uint32_t{1} << 30);
-  if (from_all) chance += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
-  // One prime divides the coefficients, the other has a root.
-  if (from_all && !has_exp) {
-    chance += std::floor(bits / 29) / kNumSafePrimes * (degree / p.m + degree / q.m);
-  }
-  return std::min(chance, 1.0);
+double vanishes(double degree, double bits, bool has_exp, const FpWorld& world, const Modulus& p,
+                const Modulus& q) {
+  if (has_exp) return degree / p.m + 4 * degree / q.m + share(world, primes_in(bits, kBitsOfP));
+  // Both residues; or one prime divides the coefficients and the other has a root.
+  return degree / p.m * degree / q.m + share(world, primes_in(bits, kBitsOfPair)) +
+         share(world, primes_in(bits, kBitsOfQ)) * (degree / p.m + degree / q.m);
 }
 
 // Chance that a difference of outputs vanishes because of the integers among the inputs.
@@ -121,21 +138,22 @@ double miss_of_integers(const FpCode& code, const FpDegrees& a, const FpDegrees&
 
 // Chance that one test misses a difference for another reason: DESIGN.md, D3, D13 and D15.
 double miss_of_one_test(const Side& spec, const Side& candidate, const FpWorld& world) {
-  const FpDegrees& a = spec.degrees;
-  const FpDegrees& b = candidate.degrees;
   const FpCone x = spec.run.outputs();
   const FpCone y = candidate.run.outputs();
   // The difference of two fractions, over the common denominator.
   const double degree = std::max(x.num + y.den, y.num + x.den);
-  const bool fractions = a.denominator + b.denominator > 0;
-  const double bits = std::max(a.bits, b.bits) + 1 + (fractions ? std::min(a.bits, b.bits) : 0);
+  const double bits = bits_of_difference(x.size, y.size);
   const bool has_exp = spec.code.has_exp || candidate.code.has_exp;
-  double miss = vanishes(degree, bits, has_exp, world.p(), world.q());
-  if (world.is_wide()) miss *= vanishes(degree, bits, has_exp, world.p2(), world.q2());
   const FpPoints all = spec.run.points() + candidate.run.points();
   const bool is_followed = !makes_integers(spec.code) && !makes_integers(candidate.code);
-  miss += miss_of_hashes(is_followed ? at_most(all, x.points + y.points) : all, all, world);
-  return miss;
+  const FpPoints own = is_followed ? at_most(all, x.points + y.points) : all;
+  const auto modulo = [&](const Modulus& p, const Modulus& q) {
+    const double chance = vanishes(degree, bits, has_exp, world, p, q) + share(world, own.powers);
+    return chance < 1 ? chance : 1.0;
+  };
+  double miss = modulo(world.p(), world.q());
+  if (world.is_wide()) miss *= modulo(world.p2(), world.q2());
+  return miss + miss_of_hashes(own, all, world);
 }
 
 // The first output element that differs; nullopt if none does.
@@ -273,8 +291,7 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<Miss>* miss)
     const std::optional<std::string> differs = difference(spec_, spec, candidate_, other);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
     if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
-    const double chance =
-        miss_of_one_test({spec_, spec_degrees_, spec}, {candidate_, degrees_, other}, world);
+    const double chance = miss_of_one_test({spec_, spec}, {candidate_, other}, world);
     // A world that was drawn again has as many chances.
     const double times = attempt > 0 ? kResamples : 1;
     *miss = {times * chance, std::min(1.0, times * (chance + int_miss_))};

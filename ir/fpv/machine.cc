@@ -29,7 +29,10 @@ FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
     }
     strides_[level][kNumAxes] = stride;
   }
-  for (const FpConstant& c : code.constants) constants_.push_back(world.of_float(c.value, c.dtype));
+  for (const FpConstant& c : code.constants) {
+    constants_.push_back(world.of_float(c.value, c.dtype));
+    constant_cones_.push_back(FpWorld::is_opaque(c.value, c.dtype) ? kAtomCone : cone_of(c.value));
+  }
 }
 
 void FpMachine::set_inputs() {

@@ -116,9 +116,10 @@ class FpMachine {
   // machine_cone.cc
   FpCone loaded_cone(const FpMemory& m, const Place& place) const;
   void store_cone(FpMemory& m, const Place& place, const FpCone& cone);
-  FpCone extreme_cone(const FpCone& a, bool a_may_be_lost, double n, const FloatLanes& b,
-                      int count);
+  FpCone extreme_cone(const FpCone& a, FpKinds a_kinds, double n, const FloatLanes& b, int count);
   FpCone call_cone(const FpExpr& n, const FloatLanes& a, const FloatLanes& b, int count);
+  FpCone integer_cone(const IntLanes& a) const;
+  FpKinds kinds_of(const FloatLanes& a) const;
   int num_on() const;
   // machine_owner.cc
   bool check_owners(const FpAccess& a, const Place& place);
@@ -156,6 +157,7 @@ class FpMachine {
   FpWorld& world_;
   int64_t max_steps_;
   std::vector<FpValue> constants_;
+  std::vector<FpCone> constant_cones_;
   std::vector<int64_t> vars_;       // by slot
   std::vector<uint64_t> versions_;  // of slots that are expressions: when they were evaluated
   uint64_t version_ = 1;

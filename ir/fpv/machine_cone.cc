@@ -2,23 +2,25 @@
 #include "ir/fpv/machine.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace prunerc::ir {
 namespace {
 
 // A power counts as 4 / q where its exponent has a root, which it has with degree / q: D3.
 constexpr double kDegreesOfExponent = 4;
-
-// Whether an exponential of one of n lanes is a power.
-bool is_any_kept(const FloatLanes& a, int n) {
-  if (!a.may_be_lost) return true;
-  for (int l = 0; l < (a.is_uniform ? 1 : n); ++l) {
-    if (!a.at(l).is_lost()) return true;
-  }
-  return false;
-}
+// Of the whole numbers that hashed functions keep: world.cc.
+constexpr double kBitsOfWhole = 8;
 
 }  // namespace
+
+FpKinds FpMachine::kinds_of(const FloatLanes& a) const {
+  if (!a.may_be_lost) return {};
+  if (a.is_uniform) return {!a.at(0).is_lost(), a.at(0).is_lost()};
+  FpKinds out = {false, true};
+  for (int l = 0; l < n_; ++l) out.kept |= is_on(l) && !a.at(l).is_lost();
+  return out;
+}
 
 int FpMachine::num_on() const {
   if (mask_ == nullptr) return n_;
@@ -61,23 +63,37 @@ void FpMachine::store_cone(FpMemory& m, const Place& place, const FpCone& cone) 
 }
 
 // Of a maximum or minimum of `a` and n values of `b`, in `count` lanes.
-FpCone FpMachine::extreme_cone(const FpCone& a, bool a_may_be_lost, double n, const FloatLanes& b,
+FpCone FpMachine::extreme_cone(const FpCone& a, FpKinds a_kinds, double n, const FloatLanes& b,
                                int count) {
   FpPoints made;
   // An order hashes nothing.
   if (world_.order() == OrderModel::kSets) {
-    made = point(a, a_may_be_lost) + n * point(b.cone, b.may_be_lost);
+    made = point(a, a_kinds) + n * point(b.cone, kinds_of(b));
   }
   points_ = points_ + count * made;
   return extreme_of(a, n, b.cone, made);
 }
 
+// Integers are what they are in this run.
+FpCone FpMachine::integer_cone(const IntLanes& a) const {
+  const int first = a.is_uniform ? 0 : first_on();
+  double largest = 0;
+  bool differ = false;
+  for (int l = first; l < (a.is_uniform ? 1 : n_); ++l) {
+    if (!a.is_uniform && !is_on(l)) continue;
+    largest = std::max(largest, std::fabs(static_cast<double>(a.at(l))));
+    differ |= a.at(l) != a.at(first);
+  }
+  if (!differ && largest < 0x1p53) return cone_of(static_cast<double>(a.at(first)));
+  FpCone out;
+  out.size = size_below(largest);
+  return out;
+}
+
 // Of an operation in `count` lanes, whose arguments are noted if they are hashed.
 FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLanes& b, int count) {
-  if (n.op == FpOp::kOfInt) return {};
-  if (n.op == FpOp::kMinF || n.op == FpOp::kMaxF) {
-    return extreme_cone(a.cone, a.may_be_lost, 1, b, count);
-  }
+  const FpKinds kinds = kinds_of(a);
+  if (n.op == FpOp::kMinF || n.op == FpOp::kMaxF) return extreme_cone(a.cone, kinds, 1, b, count);
   const bool is_call = n.op == FpOp::kCallF;
   const bool is_binary = is_call && n.b >= 0;
   const bool is_ratio =
@@ -85,18 +101,24 @@ FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLan
   const bool is_power = is_ratio || (is_call && n.intrinsic == Intrinsic::kExp);
   FpPoints made;
   // An exponential is a power, but that of an exponential is a hash.
-  if (!is_power || a.may_be_lost) {
-    made = is_binary ? point(join(a.cone, b.cone), a.may_be_lost || b.may_be_lost)
-                     : point(a.cone, a.may_be_lost);
+  if (is_binary) {
+    const FpKinds others = kinds_of(b);
+    made = call_point(join(a.cone, b.cone), {kinds.kept && others.kept, kinds.lost || others.lost});
+  } else if (!is_power || kinds.lost) {
+    made = call_point(a.cone, kinds);
   }
+  if (is_power && kinds.kept) made = made + exponent_point(a.cone);
   points_ = points_ + count * made;
   FpCone out = kAtomCone;
+  // A small whole number may be kept.
+  if (a.cone.num + a.cone.den == 0) out.size.high = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
   if (is_power) {
-    const double degree = is_any_kept(a, n_) ? a.cone.num + a.cone.den : 1;
+    const double degree = kinds.kept ? a.cone.num + a.cone.den : 1;
     out.num = std::max(1.0, degree / kDegreesOfExponent);
     out.is_term = degree <= 2;
   }
-  if (is_ratio) out = {out.num, out.num, false, {}};
+  // (1 - e) / (1 + e).
+  if (is_ratio) out = {out.num, out.num, false, {}, {.low = 0, .high = 1, .den = 1}};
   if (is_call && n.intrinsic == Intrinsic::kRsqrt) out = {0, 1, false, {}};
   out.points = a.cone.points + made;
   if (is_binary) out.points = out.points + b.cone.points;

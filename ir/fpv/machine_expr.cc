@@ -220,7 +220,7 @@ void FpMachine::eval_unary(const FpExpr& n, int d) {
   if (from_float) out.is_uniform = f.is_uniform;
   const int lanes = out.is_uniform ? 1 : n_;
   if (n.op == FpOp::kToInt)
-    points_ = points_ + (out.is_uniform ? 1 : num_on()) * point(f.cone, f.may_be_lost);
+    points_ = points_ + (out.is_uniform ? 1 : num_on()) * call_point(f.cone, kinds_of(f));
   for (int l = 0; l < lanes; ++l) {
     const int64_t x = out.v[l];
     switch (n.op) {
@@ -301,6 +301,7 @@ void FpMachine::eval_field(const FpExpr& n, int d) {
     a.cone = quotient(a.cone, b.cone);
     return div_lanes(world_, a, b, mask_, n_);
   }
+  if (n.op == FpOp::kSubF) b.cone.size.constant = 0 - b.cone.size.constant;
   a.cone = sum(a.cone, b.cone);
   if (n.op == FpOp::kAddF) return add_lanes(world_, a, b, n_);
   return sub_lanes(world_, a, b, n_);
@@ -322,9 +323,10 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
   FloatLanes& a = f_[at];
   const FloatLanes& b = f_[at + 1];
   const bool is_uniform = a.is_uniform && (!is_binary || b.is_uniform);
-  a.spread(is_uniform || n.op == FpOp::kOfInt ? 1 : n_);
   const int lanes = is_uniform ? 1 : n_;
-  const FpCone cone = call_cone(n, a, b, is_uniform ? 1 : num_on());
+  const FpCone cone =
+      n.op == FpOp::kOfInt ? integer_cone(i_[at]) : call_cone(n, a, b, is_uniform ? 1 : num_on());
+  a.spread(is_uniform || n.op == FpOp::kOfInt ? 1 : n_);
   for (int l = 0; l < lanes; ++l) {
     if (!is_uniform && !is_on(l)) {
       a.set(l, {});
@@ -355,7 +357,7 @@ void FpMachine::eval_float(int32_t e, int d) {
   }
   switch (n.op) {
     case FpOp::kConstF:
-      f_[at].cone = cone_of(code_.constants[static_cast<std::size_t>(n.value)].value);
+      f_[at].cone = constant_cones_[static_cast<std::size_t>(n.value)];
       return f_[at].set_uniform(constants_[static_cast<std::size_t>(n.value)]);
     case FpOp::kAddF:
     case FpOp::kSubF:

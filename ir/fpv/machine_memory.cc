@@ -236,7 +236,7 @@ void FpMachine::reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::si
       for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
       cone = product(cone, product_of(n, rest.cone));
     } else {
-      cone = extreme_cone(cone, value.is_lost(), n, rest, 1);
+      cone = extreme_cone(cone, {!value.is_lost(), value.is_lost()}, n, rest, 1);
       const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
       value = world_.extreme(which, dtype, value, std::span(values, count));
     }

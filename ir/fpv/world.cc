@@ -131,27 +131,25 @@ FpValue FpWorld::of_int(int64_t value) const {
   return out;
 }
 
+bool FpWorld::is_opaque(double value, DType dtype) {
+  return !std::isfinite(value) || std::fabs(value) == max_finite(dtype) ||
+         std::abs(dyadic_of(value).exponent) > kMaxExponent;
+}
+
 FpValue FpWorld::of_float(double value, DType dtype) {
   if (std::isinf(value)) return value > 0 ? kPlusInfinity : kMinusInfinity;
   // The identities of max and min over finite values.
   if (value == -max_finite(dtype)) return lowest(dtype);
   if (value == max_finite(dtype)) return highest(dtype);
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);
-  auto numerator = static_cast<int64_t>(std::ldexp(fraction, 53));
-  exponent -= 53;
-  while (numerator != 0 && numerator % 2 == 0) {
-    numerator /= 2;
-    ++exponent;
-  }
-  if (std::isnan(value) || std::abs(exponent) > kMaxExponent) {
+  if (is_opaque(value, dtype)) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     return hash(kConstant, {static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits)}, {});
   }
-  FpValue out = {p_.of_dyadic(numerator, exponent), q_.of_dyadic(numerator, exponent)};
+  const auto [odd, exponent] = dyadic_of(value);
+  FpValue out = {p_.of_dyadic(odd, exponent), q_.of_dyadic(odd, exponent)};
   if (!is_wide()) return out;
-  out.p2 = p2_.of_dyadic(numerator, exponent);
-  out.q2 = q2_.of_dyadic(numerator, exponent);
+  out.p2 = p2_.of_dyadic(odd, exponent);
+  out.q2 = q2_.of_dyadic(odd, exponent);
   return out;
 }
 

@@ -56,6 +56,8 @@ class FpWorld {
 
   FpValue of_int(int64_t value) const;
   FpValue of_float(double value, DType dtype);
+  /// Whether that is not the constant but a random value or an infinity.
+  static bool is_opaque(double value, DType dtype);
   /// A random value that depends on (buffer, position) alone.
   FpValue input(uint64_t buffer, int64_t position) const;
   int64_t int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const;

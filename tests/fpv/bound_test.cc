@@ -220,31 +220,121 @@ FpvVerdict verdict_of(const std::string& spec, const std::string& candidate) {
   return check_equivalent(parse_or_die(spec), parse_or_die(candidate), options);
 }
 
+// Of a program beside itself, in one test.
+void check_bound(const std::string& text, double from, double to,
+                 WorldWidth width = WorldWidth::kOne) {
+  FpvOptions options;
+  options.log2_error = 0;
+  options.width = width;
+  const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text), options);
+  INFO(text << "\n" << to_string(verdict));
+  CHECK(verdict.ok());
+  CHECK(verdict.log2_error >= from);
+  CHECK(verdict.log2_error <= to);
+}
+
 TEST_CASE("coefficients made of loop variables count") {
   const auto program = [](const std::string& value) {
     return "program p(A: f64[2], B: f64[2]) -> (C: f64[2]) { for i in 2 { C[i] = " + value + " } }";
   };
-  const std::string spec = program("A[i]");
   // The product of a p and its q, for all that is known.
-  const FpvVerdict one =
-      verdict_of(spec, program("A[i] + B[i]*(f64(i*1073742623)*f64(i*536871311))"));
-  INFO(to_string(one));
-  CHECK((!one.ok() || one.log2_error >= -19.7));
+  check_bound(program("A[i] + B[i]*(f64(i*1073742623)*f64(i*536871311))"), -19.7, -18);
   // As many of them as the loop runs.
-  const FpvVerdict many = verdict_of(
-      "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0] }",
+  check_bound(
       "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { buffer W: f64[1] global W[0] = 1f64 for i "
       "in 4096 { W[0] = W[0]*(f64(i*4 + 536870915)*f64(i*8 + 1073741831)) } C[0] = A[0] + "
-      "B[0]*W[0] }");
-  INFO(to_string(many));
-  CHECK((!many.ok() || many.log2_error >= -8));
+      "B[0]*W[0] }",
+      -8, -7);
 }
 
 TEST_CASE("a coefficient that one of the primes divides leaves the other") {
-  const std::string head = "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0]";
-  const FpvVerdict verdict = verdict_of(head + " }", head + " + B[0]*1073742623f64 }");
-  INFO(to_string(verdict));
-  CHECK(verdict.log2_error >= std::log2(1 / kNumSafePrimes * 0x1.8p-30));
+  check_bound("program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0] + B[0]*1073742623f64 }",
+              std::log2(1 / kNumSafePrimes * 0x1.8p-30), -47);
+}
+
+TEST_CASE("large and small powers of two make large coefficients") {
+  // 2^30 + 2^-30.
+  check_bound(
+      "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = A[0] + B[0]*1073741824f64 + "
+      "B[0]*(1f64/32768f64)*(1f64/32768f64) }",
+      -19.7, -18);
+}
+
+TEST_CASE("primes that divide the difference of two arguments count") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = " + value + " }";
+  };
+  // B times a p and its q.
+  const std::string product = "*1073742623f64*536871311f64";
+  const std::string sum = "A[0] + B[0]" + product;
+  for (const std::string function : {"abs", "sqrt", "exp", "tanh"}) {
+    check_bound(program(function + "(" + sum + ")"), -19.7, -17);
+  }
+  check_bound(program("f64(f16(" + sum + "))"), -19.7, -17);
+  check_bound(program("max(" + sum + ", A[0])"), -19.7, -16);
+  // Of quotients those of both sides.
+  check_bound(program("abs(A[0]/(B[0]" + product + " + 1f64))"), -19.7, -17);
+  // A prime for each pair where one residue is all that there is.
+  check_bound(program("abs(exp(A[0]) + exp(B[0])" + product + ")"), -19.7, -12);
+  check_bound(program("abs(A[0] - B[0]*0.125f64)"), -60, -45);
+}
+
+TEST_CASE("of two pairs of primes both must divide") {
+  const std::string head = "program p(A: f64[1], B: f64[1]) -> (C: f64[1]) { C[0] = ";
+  const std::string product = "*1073742623f64*536871311f64";
+  check_bound(head + "abs(A[0] + B[0]" + product + ") }", -39.4, -36, WorldWidth::kTwo);
+  check_bound(head + "exp(A[0] + B[0]" + product + ") }", -39.4, -35, WorldWidth::kTwo);
+  check_bound(head + "abs(exp(A[0]) + exp(B[0])" + product + ") }", -39.4, -28, WorldWidth::kTwo);
+}
+
+// One query over 1024 keys in 32 parts.
+const std::string kSplitAttention = R"(
+program p(Q: f16[64], K: f16[1024, 64], V: f16[1024, 64]) -> (O: f16[64]) {
+  buffer a: f32[1024] global buffer P: f16[1024] global buffer m: f32[32] global
+  buffer l: f32[32] global buffer o: f32[32, 64] global buffer w: f32[32] global
+  buffer M: f32[1] global buffer L: f32[1] global buffer r: f32[64] global
+  for k in 1024 { a[k] = 0f32 for e in 64 { a[k] = a[k] + f32(Q[e])*f32(K[k, e]) } }
+  for c in 32 { m[c] = f32.ninf for s in 32 { m[c] = max(m[c], a[c*32 + s]*0.125f32) } }
+  for c in 32 { for s in 32 { P[c*32 + s] = f16(exp(a[c*32 + s]*0.125f32 - m[c])) } }
+  for c in 32 { l[c] = 0f32 for s in 32 { l[c] = l[c] + f32(P[c*32 + s]) } }
+  for c in 32 { for e in 64 { o[c, e] = 0f32 for s in 32 {
+    o[c, e] = o[c, e] + f32(P[c*32 + s])*f32(V[c*32 + s, e]) } } }
+  M[0] = f32.ninf for c in 32 { M[0] = max(M[0], m[c]) }
+  L[0] = 0f32 for c in 32 { L[0] = L[0] + exp(m[c] - M[0])*l[c] }
+  for c in 32 { w[c] = exp(m[c] - M[0])/L[0] }
+  for e in 64 { r[e] = 0f32 for c in 32 { r[e] = r[e] + w[c]*o[c, e] } O[e] = f16(r[e]) } })";
+
+TEST_CASE("attention, norms and moments keep their verdict") {
+  const auto check = [](const std::string& text, int most) {
+    FpvOptions options;
+    options.log2_error = -40;
+    const FpvVerdict verdict = check_equivalent(parse_or_die(text), parse_or_die(text), options);
+    INFO(text << "\n" << to_string(verdict));
+    CHECK(verdict.ok());
+    CHECK(verdict.log2_error <= -40);
+    CHECK(verdict.tests <= most);
+  };
+  check(R"(program p(Q: f32[80], K: f32[512, 80], V: f32[512]) -> (O: f32[1]) {
+    buffer s: f32[512] global buffer t: f32[512] global
+    buffer m: f32[1] global buffer l: f32[1] global buffer o: f32[1] global
+    for k in 512 { s[k] = 0f32 for e in 80 { s[k] = s[k] + Q[e]*K[k, e] } t[k] = s[k]*0.1118034f32 }
+    m[0] = f32.ninf for k in 512 { m[0] = max(m[0], t[k]) } l[0] = 0f32 o[0] = 0f32
+    for k in 512 { l[0] = l[0] + exp(t[k] - m[0]) o[0] = o[0] + exp(t[k] - m[0])*V[k] }
+    O[0] = o[0]/l[0] })",
+        4);
+  check(R"(program p(X: f32[768]) -> (Y: f16[768]) {
+    buffer m: f32[1] global buffer v: f32[1] global m[0] = 0f32 v[0] = 0f32
+    for k in 768 { m[0] = m[0] + X[k] } m[0] = m[0]/768f32
+    for k in 768 { v[0] = v[0] + (X[k] - m[0])*(X[k] - m[0]) } v[0] = v[0]/768f32
+    for k in 768 { Y[k] = f16((X[k] - m[0])*rsqrt(v[0] + 0.00001f32)) } })",
+        2);
+  check(R"(program p(X: f32[256]) -> (N: f32[1], M: f32[1], V: f32[1]) {
+    N[0] = 0f32 M[0] = 0f32 V[0] = 0f32 for k in 256 {
+      V[0] = V[0] + (X[k] - M[0])*(X[k] - M[0])*N[0]/(N[0] + 1f32)
+      M[0] = M[0] + (X[k] - M[0])/(N[0] + 1f32)
+      N[0] = N[0] + 1f32 } })",
+        4);
+  check(kSplitAttention, 5);
 }
 
 TEST_CASE("of wide integers those near 0 are drawn in two ways") {

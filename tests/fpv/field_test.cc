@@ -45,6 +45,14 @@ TEST_CASE("dyadic fractions are exact") {
   CHECK(f.of_dyadic(-1, -1) == f.sub(0, f.inverse(f.of(2))));
 }
 
+TEST_CASE("a finite number is odd times a power of two") {
+  CHECK(dyadic_of(-96).odd == -3);
+  CHECK(dyadic_of(-96).exponent == 5);
+  CHECK(dyadic_of(0.15625).odd == 5);
+  CHECK(dyadic_of(0.15625).exponent == -5);
+  CHECK(dyadic_of(0).odd == 0);
+}
+
 TEST_CASE("the primality test agrees with trial division") {
   for (uint32_t n = 0; n < 20000; ++n) REQUIRE(is_prime(n) == prime_by_division(n));
   // Strong pseudoprimes to several of the bases.
@@ -238,6 +246,15 @@ TEST_CASE("infinities whose sign would matter make a world undefined") {
   CHECK_FALSE(l.world.undefined());
   (void)l.world.mul(kMinusInfinity, l.x);
   CHECK(l.world.undefined());
+}
+
+TEST_CASE("constants are exact but for the extremes of their type and what is far from 1") {
+  for (const double x : {0.0, -3.0, 65504.0, 0.1, 1e30}) {
+    CHECK_FALSE(FpWorld::is_opaque(x, DType::kF32));
+  }
+  CHECK(FpWorld::is_opaque(65504, DType::kF16));
+  CHECK(FpWorld::is_opaque(-max_finite(DType::kF32), DType::kF32));
+  for (const double x : {1e200, 1e-200}) CHECK(FpWorld::is_opaque(x, DType::kF64));
 }
 
 TEST_CASE("division by zero is noted") {
