@@ -14,7 +14,7 @@ namespace {
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 
-// What the analytic model says is the truth here, so that there is something to learn.
+// What the analyzer says is the truth here, so that there is something to learn.
 Measurement modelled_time(const MeasureInput& input) {
   Measurement m;
   m.status = MeasureStatus::kOk;
