@@ -166,6 +166,8 @@ constexpr Meaning kVariables[] = {
     {"PRUNERC_NVRTC",
      "the NVRTC library (default: that of `./dev setup --cuda`, or of the system)"},
     {"PRUNERC_CUPTI", "the CUPTI library, looked for like NVRTC"},
+    {"PRUNERC_LIBCUDA",
+     "the CUDA driver's library, of exported libraries too (default: the system's libcuda.so.1)"},
     {"PRUNERC_IN_WORKER", "set by prunerc in the processes in which kernels run; do not set it"},
 };
 
