@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace prunerc::testing {
 
 std::string fresh_path(const std::string& name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/prunerc_" + name +
-                           "_" + std::to_string(getpid()) + ".db";
+  const std::string path = scratch_path("prunerc_" + name + "_" + std::to_string(getpid()) + ".db");
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
   return path;
 }

@@ -89,6 +89,11 @@ std::string read_test_file(const std::string& path) {
   return text.str();
 }
 
+std::string scratch_path(const std::string& name) {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
+}
+
 std::vector<std::string> list_test_files(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -62,6 +62,8 @@ uint64_t first_seed();
 /// The content of a file that the test declares as data, relative to the repository root; fails the
 /// test if missing.
 std::string read_test_file(const std::string& path);
+/// A path below the folder that tests may write to.
+std::string scratch_path(const std::string& name);
 /// Names of the files of a folder, sorted.
 std::vector<std::string> list_test_files(const std::string& folder);
 
