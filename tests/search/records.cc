@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 #include <utility>
 
 namespace prunerc::testing {
@@ -19,6 +20,17 @@ search::Database open_or_die(const std::string& path) {
   Result<search::Database> db = search::Database::open(path);
   REQUIRE_OK(db);
   return std::move(db).value();
+}
+
+std::string lines_of(search::Database& db, search::Export which) {
+  std::stringstream out;
+  REQUIRE_OK(db.export_lines(out, which));
+  return out.str();
+}
+
+Result<search::ImportCounts> import_text(search::Database& db, const std::string& text) {
+  std::stringstream in(text);
+  return db.import_lines(in, "records.jsonl");
 }
 
 search::Record make_record(int64_t n, double median_ns, bool verified) {
