@@ -13,7 +13,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace prunerc::testing {
 namespace {

@@ -11,7 +11,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <set>
 #include <string>
 
 namespace prunerc::search::algebra {

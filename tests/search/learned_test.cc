@@ -6,8 +6,6 @@
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
-#include <numeric>
-
 namespace prunerc {
 namespace {
 
