@@ -4,7 +4,6 @@
 #include "ir/tile_space.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace prunerc::ir {
@@ -41,12 +40,6 @@ DomainSpace::DomainSpace(const Domain& domain) : num_params_(domain.names.size()
     groups_.push_back(std::move(group));
   }
   for (const Group& group : groups_) count_ = saturating_mul(count_, group.count());
-}
-
-double DomainSpace::log2_count() const {
-  double sum = 0;
-  for (const Group& group : groups_) sum += std::log2(static_cast<double>(group.count()));
-  return sum;
 }
 
 void DomainSpace::set(const Group& group, uint64_t rank, std::vector<int64_t>* params) const {

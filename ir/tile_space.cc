@@ -313,8 +313,5 @@ std::vector<std::vector<int64_t>> TileSpace::neighbours(std::span<const int64_t>
 uint64_t count_perfect_tiles(int64_t extent, int levels, int64_t max_innermost) {
   return TileSpace(extent, levels, TileKind::kPerfect, max_innermost).count();
 }
-uint64_t count_covering_tiles(int64_t extent, int levels, int64_t max_innermost) {
-  return TileSpace(extent, levels, TileKind::kCovering, max_innermost).count();
-}
 
 }  // namespace prunerc::ir

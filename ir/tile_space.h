@@ -110,7 +110,6 @@ class DomainSpace {
   std::size_t num_params() const { return num_params_; }
   /// Saturates at UINT64_MAX; 0 if some tile vector has no value.
   uint64_t count() const { return count_; }
-  double log2_count() const;
   /// Values by ParamId.
   std::vector<int64_t> unrank(uint64_t rank) const;
   /// Uniform. count() is not 0.
@@ -140,9 +139,8 @@ class DomainSpace {
   uint64_t count_ = 1;
 };
 
-/// Shorthands for one use; whoever draws often keeps a TileSpace.
+/// Shorthand for one use; whoever draws often keeps a TileSpace.
 uint64_t count_perfect_tiles(int64_t extent, int levels, int64_t max_innermost = 0);
-uint64_t count_covering_tiles(int64_t extent, int levels, int64_t max_innermost = 0);
 
 }  // namespace prunerc::ir
 

@@ -2,14 +2,11 @@
 
 #include "ir/support/hash.h"
 
-#include <array>
 #include <cstring>
 
 namespace prunerc::runtime {
 namespace {
 
-constexpr std::array<std::string_view, kNumFills> kNames = {
-    "uniform", "positive", "small_int", "zero", "one", "iota", "bytes"};
 constexpr int64_t kSmallLimit = 8;
 /// A prime, so that rows of usual lengths differ.
 constexpr int64_t kIotaPeriod = 251;
@@ -49,15 +46,6 @@ void write_all(int64_t num_elems, void* data, F&& value_at) {
 }
 
 }  // namespace
-
-std::string_view to_string(Fill fill) { return kNames[static_cast<size_t>(fill)]; }
-
-std::optional<Fill> fill_from_string(std::string_view name) {
-  for (int i = 0; i < kNumFills; ++i) {
-    if (kNames[static_cast<size_t>(i)] == name) return static_cast<Fill>(i);
-  }
-  return std::nullopt;
-}
 
 void fill_tensor(Fill fill, uint64_t seed, ir::DType dtype, int64_t num_elems, void* data) {
   const uint64_t key = mix64(seed ^ 0x66696c6cU);

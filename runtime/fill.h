@@ -5,8 +5,6 @@
 #include "ir/dtype.h"
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace prunerc::runtime {
 
@@ -20,10 +18,6 @@ enum class Fill : uint8_t {
   kBytes,  ///< given by the caller
 };
 inline constexpr int kNumFills = 7;
-
-/// "uniform".
-std::string_view to_string(Fill fill);
-std::optional<Fill> fill_from_string(std::string_view name);
 
 /// Writes `num_elems` elements of type `dtype`. An element depends on (fill, seed, its index) only.
 /// kBytes writes zeros. Cost: about 3 ns an element.

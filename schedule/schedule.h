@@ -165,7 +165,7 @@ class Schedule {
   Result<void> unannotate(ir::LoopId loop, std::string_view key);
   Result<void> unannotate(ir::BlockId block, std::string_view key);
 
-  /// What follows is postprocessing: a search neither mutates it nor replays it (Part::kSpace).
+  /// What follows is postprocessing, which a replay may leave out (Part::kSpace).
   Result<void> enter_postproc();
 
   // Sampling: the only sources of decisions. Uniform over all ordered factorisations that fit.

@@ -10,7 +10,6 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
-#include <set>
 
 namespace prunerc::codegen {
 

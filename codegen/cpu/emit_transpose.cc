@@ -9,7 +9,6 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace prunerc::codegen {
 

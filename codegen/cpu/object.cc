@@ -229,7 +229,6 @@ Result<std::string> emit_object(std::span<const LoweredFunction> functions,
     f.addFnAttr("target-cpu", name.cpu);
     if (!name.features.empty()) f.addFnAttr("target-features", name.features);
   }
-  if (form == ObjectForm::kRawLlvmText) return print_module(module);
   const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
   if (!cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
     PRUNERC_TRY_VOID(replace_fused(module, name.cpu));

@@ -16,7 +16,7 @@
 
 namespace prunerc::codegen {
 
-enum class ObjectForm : uint8_t { kObject, kAssembly, kLlvmText, kRawLlvmText };
+enum class ObjectForm : uint8_t { kObject, kAssembly, kLlvmText };
 
 /// CPU and features that code for `target` uses: LLVM's names, "znver4" and "+avx512f,-amx-bf16".
 struct CpuName {

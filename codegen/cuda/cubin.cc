@@ -20,7 +20,6 @@ constexpr uint8_t kAttrMaxThreads = 0x05;
 constexpr uint8_t kAttrFrameSize = 0x11;
 constexpr uint8_t kAttrParamBytes = 0x19;
 constexpr uint8_t kAttrRegisters = 0x2f;
-constexpr uint8_t kAttrBarriers = 0x4c;
 /// The record's value follows in a payload of its own; otherwise it is in the record.
 constexpr uint8_t kFormatPayload = 4;
 
@@ -139,8 +138,6 @@ class Reader {
         at += value;
       } else if (!kernel.empty() && attr == kAttrParamBytes) {
         kernels_[kernel].param_bytes = static_cast<int64_t>(value);
-      } else if (!kernel.empty() && attr == kAttrBarriers) {
-        kernels_[kernel].num_barriers = static_cast<int64_t>(value & 0xff);
       }
     }
   }

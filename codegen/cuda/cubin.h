@@ -19,7 +19,6 @@ struct KernelResources {
   int64_t shared_bytes = 0;  ///< static; dynamic shared memory is the launch's
   int64_t code_bytes = 0;
   int64_t param_bytes = 0;
-  int64_t num_barriers = 0;              ///< named barriers in use
   std::array<int64_t, 3> max_threads{};  ///< the launch bounds; zeros if there are none
 
   bool operator==(const KernelResources&) const = default;

@@ -3,8 +3,6 @@
 #include "ir/equal.h"
 #include "ir/visit.h"
 
-#include <algorithm>
-
 namespace prunerc::costmodel {
 namespace {
 

@@ -337,12 +337,4 @@ std::vector<StatementFeatures> statement_features(const ir::Program& whole,
   return out;
 }
 
-std::span<const FeatureName> statement_feature_names() {
-  return feature_names(FeatureGroup::kStatement);
-}
-
-int find_statement_feature(std::string_view name) {
-  return find_feature(FeatureGroup::kStatement, name);
-}
-
 }  // namespace prunerc::costmodel

@@ -16,7 +16,7 @@ inline constexpr int kNumStatementFeatures = 164;
 inline constexpr int kNumAccessFeatures = 18;
 inline constexpr int kNumFeatureBuffers = 5;
 
-/// In the order of feature.def.
+/// In the order of feature.def; FeatureGroup::kStatement has the names.
 using StatementFeatures = std::array<float, kNumStatementFeatures>;
 
 /// One vector for each store, in program order, inits included. Extracted before lowering: buffers
@@ -25,11 +25,6 @@ using StatementFeatures = std::array<float, kNumStatementFeatures>;
 /// tiled convolution.
 std::vector<StatementFeatures> statement_features(const ir::Program& program,
                                                   const ir::Target& target);
-
-/// By index of a StatementFeatures.
-std::span<const FeatureName> statement_feature_names();
-/// Index of a name; -1 if there is none.
-int find_statement_feature(std::string_view name);
 
 }  // namespace prunerc::costmodel
 

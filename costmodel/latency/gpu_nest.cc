@@ -6,7 +6,6 @@
 #include "ir/thread_axis.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace prunerc::costmodel {

@@ -4,7 +4,6 @@
 #include "costmodel/nn/relu.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace prunerc::costmodel::model {

@@ -195,7 +195,7 @@ class Trainer {
     network_.forward(batch, Pass::kTrain, task_.pool, tape_.get(), &out_);
     stats->loss += share * loss_of(task_, step, out_, &d_out_);
     network_.backward(batch, task_.pool, tape_.get(), d_out_, &gradient_);
-    stats->gradient_norm += share * nn::clip_norm<float>(task_.options->clip, gradient_);
+    nn::clip_norm<float>(task_.options->clip, gradient_);
     nn::optimizer_step<float>(task_.options->optimizer, lr, gradient_, &state_,
                               network_.parameters.values);
     network_.update_buffers(*tape_);

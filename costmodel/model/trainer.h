@@ -56,9 +56,8 @@ TrainOptions published_fine_tuning(int epochs = 50);
 TrainOptions warm_update(int epochs = 3);
 
 struct EpochStats {
-  double loss = 0;           // mean over batches
-  double gradient_norm = 0;  // mean over batches, before clipping
-  double pairwise = 0;       // of held-out programs; NaN if there are none
+  double loss = 0;      // mean over batches
+  double pairwise = 0;  // of held-out programs; NaN if there are none
 };
 
 struct TrainReport {

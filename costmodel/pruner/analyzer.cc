@@ -1,7 +1,5 @@
 #include "costmodel/pruner/analyzer.h"
 
-#include <algorithm>
-
 namespace prunerc::costmodel {
 namespace {
 

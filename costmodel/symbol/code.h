@@ -45,8 +45,6 @@ class SymbolCode {
   std::size_t num_outputs() const { return outputs_.size(); }
   /// Operations per candidate.
   std::size_t num_ops() const { return code_.size(); }
-  /// Blocks of intermediate values.
-  std::size_t num_buffers() const { return num_buffers_; }
   /// Whether the code reads this parameter's column.
   bool reads(ir::ParamId param) const;
 

@@ -4,7 +4,6 @@
 #include "ir/query.h"
 #include "ir/visit.h"
 
-#include <algorithm>
 #include <optional>
 #include <unordered_map>
 

@@ -4,7 +4,6 @@
 #include "ir/arith/loop_index.h"
 #include "ir/visit.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>

@@ -195,25 +195,4 @@ BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId 
                                                               : BlockFault::kNotAffine;
 }
 
-BlockFault check_reduction_under(const Program& program, const LoopIndex& index, LoopId root,
-                                 BlockId block) {
-  const Block* b = index.block(block);
-  if (b == nullptr || index.loop(root) == nullptr) return BlockFault::kUnknownBlock;
-  return reduction_fault(program, index, index.blocks_under(root), *b);
-}
-
-BlockFault check_compact_dataflow(const Program& program, const LoopIndex& index, LoopId root,
-                                  BlockId* culprit) {
-  if (index.loop(root) == nullptr) return BlockFault::kUnknownBlock;
-  const std::vector<const Block*> blocks = index.blocks_under(root);
-  for (const Block* block : blocks) {
-    const BlockFault fault = block->init.defined() ? reduction_fault(program, index, blocks, *block)
-                                                   : complete_fault(blocks, *block);
-    if (fault == BlockFault::kNone) continue;
-    if (culprit != nullptr) *culprit = block->id;
-    return fault;
-  }
-  return BlockFault::kNone;
-}
-
 }  // namespace prunerc::ir

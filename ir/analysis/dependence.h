@@ -79,14 +79,6 @@ BlockFault check_output(const Program& program, const LoopIndex& index, BlockId 
 /// The loops around a block form an affine map (iter_map.h); no loops: yes.
 BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId block);
 
-/// check_reduction inside one subtree: dominance counts only writers under `root`.
-BlockFault check_reduction_under(const Program& program, const LoopIndex& index, LoopId root,
-                                 BlockId block);
-/// Every block under the loop is complete or a reduction, judged inside it. `culprit` gets the
-/// first that is not.
-BlockFault check_compact_dataflow(const Program& program, const LoopIndex& index, LoopId root,
-                                  BlockId* culprit = nullptr);
-
 /// What `consumer` reads of intermediates is written before it in every iteration of the loops that
 /// it shares with its producers. kNone, kNotCovered or kCoverUnknown.
 BlockFault check_region_cover(const Program& program, const LoopIndex& index, BlockId consumer);

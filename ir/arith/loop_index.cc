@@ -149,12 +149,6 @@ const Block* LoopIndex::block_around(int32_t entry) const {
   return nullptr;
 }
 
-const Loop* LoopIndex::loop_around(int32_t entry) const {
-  if (entry < 0) return nullptr;
-  const int32_t outer = entries_[static_cast<std::size_t>(entry)].outer;
-  return outer < 0 ? nullptr : entries_[static_cast<std::size_t>(outer)].stmt.as<Loop>();
-}
-
 std::vector<const Loop*> LoopIndex::enclosing_loops(BlockId id) const {
   return loops_around(entry_of(id));
 }
@@ -163,8 +157,6 @@ std::vector<const Loop*> LoopIndex::enclosing_loops(LoopId id) const {
 }
 const Block* LoopIndex::parent_block(BlockId id) const { return block_around(entry_of(id)); }
 const Block* LoopIndex::parent_block(LoopId id) const { return block_around(entry_of(id)); }
-const Loop* LoopIndex::parent_loop(BlockId id) const { return loop_around(entry_of(id)); }
-const Loop* LoopIndex::parent_loop(LoopId id) const { return loop_around(entry_of(id)); }
 
 std::vector<const Block*> LoopIndex::child_blocks(BlockId id) const {
   std::vector<const Block*> out;
@@ -196,17 +188,6 @@ std::vector<const Block*> LoopIndex::blocks_under(LoopId id) const {
     i = b != nullptr ? e.end : i + 1;
   }
   return out;
-}
-
-bool LoopIndex::encloses(LoopId outer, BlockId inner) const {
-  const Entry* e = find(outer);
-  const int32_t i = entry_of(inner);
-  return e != nullptr && i > entry_of(outer) && i < e->end;
-}
-bool LoopIndex::encloses(LoopId outer, LoopId inner) const {
-  const Entry* e = find(outer);
-  const int32_t i = entry_of(inner);
-  return e != nullptr && i > entry_of(outer) && i < e->end;
 }
 
 const Loop* LoopIndex::lowest_common_loop(BlockId a, BlockId b) const {

@@ -46,17 +46,11 @@ class LoopIndex {
   /// The block in whose body this one stands; null if none.
   const Block* parent_block(BlockId id) const;
   const Block* parent_block(LoopId id) const;
-  /// The loop directly around (within the same block); null if none.
-  const Loop* parent_loop(BlockId id) const;
-  const Loop* parent_loop(LoopId id) const;
 
   /// Blocks whose parent block is `id`, in program order; an invalid id gives the outermost blocks.
   std::vector<const Block*> child_blocks(BlockId id) const;
   /// Blocks anywhere inside a loop (not inside another block of that loop), in program order.
   std::vector<const Block*> blocks_under(LoopId id) const;
-  /// True if the loop is around the block, directly or through other blocks.
-  bool encloses(LoopId outer, BlockId inner) const;
-  bool encloses(LoopId outer, LoopId inner) const;
   /// Innermost loop around both blocks (within one block scope); null if none.
   const Loop* lowest_common_loop(BlockId a, BlockId b) const;
 
@@ -75,7 +69,6 @@ class LoopIndex {
   int32_t entry_of(BlockId id) const;
   std::vector<const Loop*> loops_around(int32_t entry) const;
   const Block* block_around(int32_t entry) const;
-  const Loop* loop_around(int32_t entry) const;
 
   std::vector<Entry> entries_;          // in program order
   std::vector<int32_t> loop_entries_;   // by LoopId

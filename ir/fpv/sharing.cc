@@ -5,8 +5,6 @@
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
-#include <algorithm>
-
 namespace prunerc::ir {
 namespace {
 

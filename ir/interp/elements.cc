@@ -309,17 +309,4 @@ Result<Reference> ElementEvaluator::element(int output, int64_t position) {
   return impl_->element(output, position);
 }
 
-Result<std::vector<Reference>> interpret_elements(const Program& program,
-                                                  std::span<const Tensor> inputs, int output,
-                                                  std::span<const int64_t> positions,
-                                                  const ElementOptions& options) {
-  PRUNERC_TRY(ElementEvaluator evaluator, ElementEvaluator::create(program, inputs, options));
-  std::vector<Reference> out;
-  for (int64_t position : positions) {
-    PRUNERC_TRY(const Reference reference, evaluator.element(output, position));
-    out.push_back(reference);
-  }
-  return out;
-}
-
 }  // namespace prunerc::ir

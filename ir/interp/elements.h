@@ -61,12 +61,6 @@ class ElementEvaluator {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The same for several positions of one output.
-Result<std::vector<Reference>> interpret_elements(const Program& program,
-                                                  std::span<const Tensor> inputs, int output,
-                                                  std::span<const int64_t> positions,
-                                                  const ElementOptions& options = {});
-
 /// Positions worth checking: the corners, then the first, last and next to last index of each
 /// dimension with the others random, then random ones; `count` in all, without repetitions (all
 /// positions if there are fewer).

@@ -8,8 +8,6 @@
 
 namespace prunerc::lang {
 
-using ir::DType;
-
 namespace {
 
 /// A domain with more points is not enumerated.

@@ -1,7 +1,6 @@
 #include "runtime/cuda/kernel.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace prunerc::runtime::cuda {

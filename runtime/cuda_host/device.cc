@@ -1,10 +1,7 @@
 #include "runtime/cuda_host/device.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <optional>
-#include <utility>
 
 namespace prunerc::runtime::cuda_host {
 namespace {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 namespace prunerc::runtime {
@@ -130,7 +129,7 @@ JobOutcome WorkerDevice::attempt(const Job& job, bool* died) {
   if (job.run_limit_ns > 0) run_limit = std::min(run_limit, job.run_limit_ns);
   const auto stage_limit = [&](Stage stage) {
     if (stage == Stage::kRunning) return run_limit;
-    // Sampling ends after max_time; the run in flight then, and a first one in warm-up, come on
+    // Sampling ends after max_time_ns; the run in flight then, and a first one in warm-up, come on
     // top.
     if (stage == Stage::kTiming) return 2 * timing.max_time_ns + 3 * run_limit;
     return options_.load_limit_ns;

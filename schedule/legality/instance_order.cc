@@ -11,7 +11,6 @@
 #include "schedule/legality/access_region.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace prunerc::schedule {
 

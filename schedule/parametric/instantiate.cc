@@ -9,7 +9,6 @@
 #include "schedule/rewrite/site.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace prunerc::schedule {
 

@@ -8,7 +8,6 @@
 #include "schedule/rewrite/site.h"
 
 #include <string>
-#include <utility>
 
 namespace prunerc::schedule {
 namespace {

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 namespace prunerc::schedule {
 namespace {

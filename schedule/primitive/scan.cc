@@ -17,7 +17,6 @@
 #include "schedule/rewrite/nest.h"
 #include "schedule/rewrite/site.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>

@@ -15,7 +15,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace prunerc::schedule {
 namespace {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 namespace prunerc::schedule {
 namespace {

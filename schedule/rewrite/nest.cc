@@ -5,8 +5,6 @@
 #include "ir/visit.h"
 #include "schedule/rewrite/site.h"
 
-#include <utility>
-
 namespace prunerc::schedule {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)

@@ -11,7 +11,6 @@
 #include "schedule/rewrite/nest.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Traces made from traces: the part before postprocessing, without dead samples, for other ids.
+// Traces made from traces: without dead samples, for other ids.
 #include "ir/visit.h"
 #include "schedule/trace/trace.h"
 
@@ -67,26 +67,6 @@ class Renaming {
 };
 
 }  // namespace
-
-Trace space_part(const Trace& trace) {
-  Trace out;
-  std::size_t next = 0;
-  for (const Instruction& step : trace.instructions) {
-    if (step.primitive == PrimitiveKind::kEnterPostproc) break;
-    out.instructions.push_back(step);
-    if (step.is_sample()) out.decisions.push_back(trace.decisions[next++]);
-  }
-  return out;
-}
-
-int Trace::num_space_decisions() const {
-  int out = 0;
-  for (const Instruction& step : instructions) {
-    if (step.primitive == PrimitiveKind::kEnterPostproc) break;
-    out += step.is_sample() ? 1 : 0;
-  }
-  return out;
-}
 
 Trace simplify(const Trace& trace) {
   std::set<int32_t> used;

@@ -4,8 +4,6 @@
 
 #include <cctype>
 #include <charconv>
-#include <optional>
-#include <set>
 
 namespace prunerc::schedule {
 namespace {

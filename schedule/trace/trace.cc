@@ -8,9 +8,6 @@
 namespace prunerc::schedule {
 namespace {
 
-using ir::BlockId;
-using ir::LoopId;
-
 struct NameRow {
   std::string_view name;
 };

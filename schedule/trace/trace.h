@@ -85,16 +85,11 @@ struct Trace {
 
   bool operator==(const Trace&) const = default;
   int num_decisions() const { return static_cast<int>(decisions.size()); }
-  /// Those before enter_postproc, which a search may change.
-  int num_space_decisions() const;
   /// The space of decision `idx`. A tile's extent is the product of the recorded tiles.
   DecisionSpace decision_space(int idx) const;
   /// The same trace with one decision replaced. O(size of the trace).
   Trace with_decision(int idx, Decision decision) const;
 };
-
-/// What stands before the first enter_postproc: the part that defines a space of candidates.
-Trace space_part(const Trace& trace);
 
 /// Without sampling whose values nobody uses; the other values are numbered anew. A replay gives
 /// the same program.

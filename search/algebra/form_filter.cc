@@ -1,7 +1,6 @@
 #include "search/algebra/form_filter.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace prunerc::search::algebra {
 namespace {

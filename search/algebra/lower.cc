@@ -17,7 +17,6 @@ namespace prunerc::search::algebra {
 namespace {
 
 using ir::Expr;
-using ir::ExprKind;
 
 /// Uses are not counted beyond.
 constexpr int kManyUses = 1000;

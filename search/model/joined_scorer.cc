@@ -5,7 +5,7 @@
 namespace prunerc::search {
 
 void JoinedScorer::add(const Candidate& candidate, double median_ns) {
-  analytic_.add(candidate, median_ns);
+  analyzer_.add(candidate, median_ns);
   if (learned_ != nullptr) learned_->add(candidate, median_ns);
 }
 
@@ -22,10 +22,10 @@ bool JoinedScorer::needs_programs() const {
 }
 
 std::vector<double> JoinedScorer::scores(std::span<const Candidate> candidates) {
-  if (learned_ == nullptr || !learned_->is_trained()) return analytic_.scores(candidates);
+  if (learned_ == nullptr || !learned_->is_trained()) return analyzer_.scores(candidates);
   if (join_ == Join::kLearnedAlone) return learned_->scores(candidates);
-  const std::vector<double> by_analyzer = analytic_.scores(candidates);
-  const double n = static_cast<double>(analytic_.num_measured()) + learned_->head_start();
+  const std::vector<double> by_analyzer = analyzer_.scores(candidates);
+  const double n = static_cast<double>(analyzer_.num_measured()) + learned_->head_start();
   return join_ranks(learned_->scores(candidates), by_analyzer, model_weight(n));
 }
 

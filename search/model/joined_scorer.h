@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SEARCH_MODEL_JOINED_SCORER_H_
 #define PRUNERC_SEARCH_MODEL_JOINED_SCORER_H_
 
-#include "search/model/analytic_scorer.h"
+#include "search/model/analyzer_scorer.h"
 #include "search/model/scorer.h"
 
 #include <cstdint>
@@ -32,12 +32,12 @@ class JoinedScorer final : public Scorer {
   bool needs_programs() const override;
   bool needs_predictions() const override { return true; }
   std::vector<double> scores(std::span<const Candidate> candidates) override;
-  void predict_again(const Predict& predict) override { analytic_.predict_again(predict); }
+  void predict_again(const Predict& predict) override { analyzer_.predict_again(predict); }
 
  private:
   std::unique_ptr<Scorer> learned_;
   Join join_;
-  AnalyticScorer analytic_;
+  AnalyzerScorer analyzer_;
 };
 
 }  // namespace prunerc::search

@@ -120,13 +120,6 @@ std::string_view describe(RankerKind kind) {
   return kRankers[static_cast<std::size_t>(kind)].words;
 }
 
-std::optional<RankerKind> ranker_from_string(std::string_view text) {
-  for (std::size_t i = 0; i < kRankers.size(); ++i) {
-    if (kRankers[i].name == text) return static_cast<RankerKind>(i);
-  }
-  return std::nullopt;
-}
-
 std::optional<NetworkKind> network_of(RankerKind kind) {
   if (kind == RankerKind::kPacmPaperTrain) return NetworkKind::kPacmPaper;
   if (kind == RankerKind::kVerifier) return NetworkKind::kPacm;

@@ -31,7 +31,6 @@ inline constexpr int kNumRankers = 0
 
 std::string_view to_string(RankerKind kind);
 std::string_view describe(RankerKind kind);
-std::optional<RankerKind> ranker_from_string(std::string_view text);
 /// The network of the kind; none for what is no network.
 std::optional<costmodel::model::NetworkKind> network_of(RankerKind kind);
 

@@ -2,7 +2,6 @@
 
 #include "costmodel/feature/statement.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace prunerc::search {

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <zstd.h>
 
-#include <cstring>
-
 namespace prunerc::search {
 namespace {
 

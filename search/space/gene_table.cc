@@ -5,7 +5,6 @@
 #include "schedule/schedule.h"
 #include "schedule/trace/factor.h"
 
-#include <algorithm>
 #include <memory>
 
 namespace prunerc::search {

@@ -11,7 +11,6 @@
 #include "search/space/sketch_rule/group.h"
 #include "search/space/sketch_rule/rule.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace prunerc::search {

@@ -4,8 +4,6 @@
 #include "search/space/members.h"
 #include "search/space/sampler.h"
 
-#include <algorithm>
-
 namespace prunerc::search {
 namespace {
 

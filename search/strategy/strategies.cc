@@ -2,7 +2,7 @@
 
 #include "costmodel/xgb.h"
 #include "ir/support/check.h"
-#include "search/model/analytic_scorer.h"
+#include "search/model/analyzer_scorer.h"
 #include "search/model/network_scorer.h"
 #include "search/model/tree_scorer.h"
 #include "search/space/metaschedule_space.h"
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const Strateg
   PRUNERC_TRY(std::unique_ptr<Scorer> scorer, make_scorer(kind, context));
   switch (row_of(kind).proposes) {
     case Proposes::kDraws:
-      return make_population_strategy(context, {}, nullptr, std::make_unique<AnalyticScorer>());
+      return make_population_strategy(context, {}, nullptr, std::make_unique<AnalyzerScorer>());
     case Proposes::kGrid: return make_grid(context);
     case Proposes::kEvolution: return make_genetic(context, {}, std::move(scorer));
     case Proposes::kAnsor: return make_genetic(context, ansor_options(), std::move(scorer));
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Scorer>> make_scorer(StrategyKind kind, const StrategyCon
   const StrategyRow& row = row_of(kind);
   switch (row.ranks) {
     case Ranks::kNone: return std::unique_ptr<Scorer>();
-    case Ranks::kAnalyzer: return std::unique_ptr<Scorer>(std::make_unique<AnalyticScorer>());
+    case Ranks::kAnalyzer: return std::unique_ptr<Scorer>(std::make_unique<AnalyzerScorer>());
     case Ranks::kTrees:
       PRUNERC_TRY_VOID(costmodel::check_xgboost());
       return std::unique_ptr<Scorer>(

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <map>
 #include <set>
 
 namespace prunerc::search {

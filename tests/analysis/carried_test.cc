@@ -7,7 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <map>
 #include <set>
 #include <string>
 

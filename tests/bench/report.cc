@@ -91,6 +91,12 @@ void print(const Row& row) {
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return values.empty() ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 std::vector<uint64_t> seeds_from(uint64_t first, int count) {
   std::vector<uint64_t> out(static_cast<std::size_t>(count));
   std::iota(out.begin(), out.end(), first);

@@ -29,6 +29,9 @@ struct Group {
   bool on_request = false;      // only where it is named
 };
 
+/// Of an even number the mean of the two in the middle; 0 of none.
+double median(std::vector<double> values);
+
 /// `count` seeds from `first` on.
 std::vector<uint64_t> seeds_from(uint64_t first, int count);
 

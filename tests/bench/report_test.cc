@@ -17,6 +17,14 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+TEST_CASE("the median of an even number is between the two in the middle") {
+  CHECK(median({}) == 0);
+  CHECK(median({3}) == 3);
+  CHECK(median({4, 1}) == 2.5);
+  CHECK(median({9, 1, 2}) == 2);
+  CHECK(median({9, 1, 2, 4}) == 3);
+}
+
 TEST_CASE("a name of no group measures nothing and leaves the file alone") {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/kept.json";
   std::ofstream(path) << "kept";

@@ -20,12 +20,6 @@ Result<codegen::Artifact> kernels_of(std::string_view text) {
   return codegen::print_cuda_artifact(parse_or_die(text), gpu_target());
 }
 
-int count(const std::string& text, std::string_view part) {
-  int n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
 std::string text_of(std::string_view name) {
   for (const GpuProgram& p : gpu_programs()) {
     if (p.name != name) continue;
@@ -39,23 +33,23 @@ std::string text_of(std::string_view name) {
 }
 
 TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
-  CHECK(count(text_of("matmul"), "pr_copy<16>") == 2);
-  CHECK(count(text_of("matmul"), "pr_sync();") == 2);
-  CHECK(count(text_of("softmax"), "pr_shfl_down") == 10);
+  CHECK(num_times(text_of("matmul"), "pr_copy<16>") == 2);
+  CHECK(num_times(text_of("matmul"), "pr_sync();") == 2);
+  CHECK(num_times(text_of("softmax"), "pr_shfl_down") == 10);
 
   const std::string mma = text_of("matmul_ldmatrix");
-  CHECK(count(mma, "pr_mma_m16n8k16_f16(") == 1);
-  CHECK(count(mma, "pr_ldmatrix_x4(") == 1);
-  CHECK(count(mma, "pr_ldmatrix_x4_trans(") == 1);
+  CHECK(num_times(mma, "pr_mma_m16n8k16_f16(") == 1);
+  CHECK(num_times(mma, "pr_ldmatrix_x4(") == 1);
+  CHECK(num_times(mma, "pr_ldmatrix_x4_trans(") == 1);
 
   // Rows of 32 halves, 8 more so that eight rows meet no bank twice: 64 * 40 and 32 * 72 elements.
-  CHECK(count(text_of("matmul_aligned"), "PR_SHARED(smem, 9728);") == 1);
+  CHECK(num_times(text_of("matmul_aligned"), "PR_SHARED(smem, 9728);") == 1);
 
   // Both operands: stores and the rows of ldmatrix. No byte more than without.
   const std::string swizzled = text_of("matmul_swizzled");
-  CHECK(count(swizzled, "pr_swizzled<64, 2>(") == 3);
-  CHECK(count(swizzled, "pr_swizzled<128, 2>(") == 3);
-  CHECK(count(swizzled, "PR_SHARED(smem, 24576);") == 1);
+  CHECK(num_times(swizzled, "pr_swizzled<64, 2>(") == 3);
+  CHECK(num_times(swizzled, "pr_swizzled<128, 2>(") == 3);
+  CHECK(num_times(swizzled, "PR_SHARED(smem, 24576);") == 1);
   // Steps of K along rows of A, and columns of a warp along those of B, move no row: they are XORed to
   // one address of all of them. What else copies of unrolled loops add to it is added then.
   for (const char* const read :
@@ -63,26 +57,26 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
         R"(pr_ldmatrix_x4_trans\(.* / 16 \* 8\).*, i\d+ \* 32, (0|i\d+ \* \d+)\);)"}) {
     CHECK(std::regex_search(swizzled, std::regex(read)));
   }
-  CHECK(count(swizzled, ") ^ (") == 0);
+  CHECK(num_times(swizzled, ") ^ (") == 0);
 
   const std::string async = text_of("matmul_cp_async");
-  CHECK(count(async, "pr_cp_async<16>") == 4);
-  CHECK(count(async, "pr_cp_async_commit();") == 2);
-  CHECK(count(async, "pr_cp_async_wait<1>();") == 1);
-  CHECK(count(async, "pr_sync();") == 1);
-  CHECK(count(text_of("matmul_cp_async_padded"), "pr_cp_async_zfill<16>") == 4);
+  CHECK(num_times(async, "pr_cp_async<16>") == 4);
+  CHECK(num_times(async, "pr_cp_async_commit();") == 2);
+  CHECK(num_times(async, "pr_cp_async_wait<1>();") == 1);
+  CHECK(num_times(async, "pr_sync();") == 1);
+  CHECK(num_times(text_of("matmul_cp_async_padded"), "pr_cp_async_zfill<16>") == 4);
 
   // One warp to a row: its first lane writes, and no barrier stands in the loop over rows. What is rounded is so once.
   const std::string attention = text_of("attention_mma");
-  CHECK(count(attention, "pr_shfl_down") == 10);
-  CHECK(count(attention, "pr_sync();") == 8);
-  CHECK(count(attention, "pr_to_f16(pr_to_f32(") == 0);
+  CHECK(num_times(attention, "pr_shfl_down") == 10);
+  CHECK(num_times(attention, "pr_sync();") == 8);
+  CHECK(num_times(attention, "pr_to_f16(pr_to_f32(") == 0);
 }
 
 TEST_CASE("shared memory holds the largest first, and smaller ones where they live at other times",
           "[gpu]") {
   // Scores of 32 rows (8192 bytes) and weights (4608): the tiles of Q, K and V lie within them.
-  CHECK(count(text_of("attention_mma"), "PR_SHARED(smem, 12928);") == 1);
+  CHECK(num_times(text_of("attention_mma"), "PR_SHARED(smem, 12928);") == 1);
 }
 
 std::string text_or_die(std::string_view program) {
@@ -102,15 +96,15 @@ std::string sums(const std::string& value, const std::string& guard = "", int64_
 }
 
 TEST_CASE("what registers add up comes in vectors, if all of it is read", "[gpu]") {
-  CHECK(count(sums("A[vi, vj]"), "pr_load<16>") == 1);
-  CHECK(count(sums("A[vi, vj]*A[vi, vj]"), "pr_load<16>") >= 1);
-  CHECK(count(sums("A[vi, vj]", "where t < 20"), "pr_load<16>") == 1);
+  CHECK(num_times(sums("A[vi, vj]"), "pr_load<16>") == 1);
+  CHECK(num_times(sums("A[vi, vj]*A[vi, vj]"), "pr_load<16>") >= 1);
+  CHECK(num_times(sums("A[vi, vj]", "where t < 20"), "pr_load<16>") == 1);
   // Rows that do not begin at multiples of 16 bytes; lanes that end; values behind a condition;
   // columns.
-  CHECK(count(sums("A[vi, vj]", "", 513), "pr_load<16>") == 0);
-  CHECK(count(sums("A[vi, vj]", "where j*128 + (t*4 + v) < 399"), "pr_load<16>") == 0);
-  CHECK(count(sums("select(vj < 399, A[vi, vj], 0f32)"), "pr_load<16>") == 0);
-  CHECK(count(sums("A[vi, 511 - vj]"), "pr_load<16>") == 0);
+  CHECK(num_times(sums("A[vi, vj]", "", 513), "pr_load<16>") == 0);
+  CHECK(num_times(sums("A[vi, vj]", "where j*128 + (t*4 + v) < 399"), "pr_load<16>") == 0);
+  CHECK(num_times(sums("select(vj < 399, A[vi, vj], 0f32)"), "pr_load<16>") == 0);
+  CHECK(num_times(sums("A[vi, 511 - vj]"), "pr_load<16>") == 0);
 }
 
 // Rows of A, through the shared tile T, with what a condition chooses for each element.
@@ -136,7 +130,7 @@ TEST_CASE("what conditions choose comes in vectors where it is read in any case,
     CHECK(compare_on_host(program, program, gpu_target(), 1, kTwoOrders) == "");
     const Result<codegen::Artifact> text = codegen::print_cuda_artifact(program, gpu_target());
     REQUIRE_OK(text);
-    return count(text->bytes, "pr_load<16>") - 1;  // but T
+    return num_times(text->bytes, "pr_load<16>") - 1;  // but T
   };
   // As ONNX's Max of two tensors is written: NaN if one of them is.
   const std::string largest =
@@ -173,17 +167,18 @@ program p(A: f32[128], C: f32[1]) -> (B: f32[128]) {
   }
 })");
   };
-  CHECK(count(text_with("select(C[0] < 0f32, T[w]*2f32, 1f32)"), "pr_load<16>") == 0);
-  CHECK(count(text_with("select(C[0] < 0f32, T[w]*2f32, T[w])"), "pr_load<16>") == 1);
-  CHECK(count(text_with("select(C[0] < 0f32, A[w]*2f32, T[w])"), "pr_load<16>") == 1);
+  CHECK(num_times(text_with("select(C[0] < 0f32, T[w]*2f32, 1f32)"), "pr_load<16>") == 0);
+  CHECK(num_times(text_with("select(C[0] < 0f32, T[w]*2f32, T[w])"), "pr_load<16>") == 1);
+  CHECK(num_times(text_with("select(C[0] < 0f32, A[w]*2f32, T[w])"), "pr_load<16>") == 1);
 }
 
 TEST_CASE("a quotient is approximate unless something makes a jump of it", "[gpu]") {
   const auto quotient = [](const std::string& value, const std::string& type = "f32") {
-    return count(text_or_die("program p(A: " + type + "[8], B: " + type + "[8]) -> (C: " + type +
-                             "[8]) { for i in 8 bind(thread.x) { block \"C\" [v: S(8) = i] " +
-                             "{ C[v] = " + value + " } } }"),
-                 "pr_div_approx(");
+    return num_times(
+        text_or_die("program p(A: " + type + "[8], B: " + type + "[8]) -> (C: " + type +
+                    "[8]) { for i in 8 bind(thread.x) { block \"C\" [v: S(8) = i] " +
+                    "{ C[v] = " + value + " } } }"),
+        "pr_div_approx(");
   };
   CHECK(quotient("exp(A[v]/B[v])") == 1);
   CHECK(quotient("max(A[v]/B[v], 0f32)") == 1);
@@ -267,7 +262,7 @@ program p(A: f32[4, 48]) -> (B: f32[4, 48]) {
   // Rows of 96 bytes are three panels of 32.
   const Result<codegen::Artifact> whole = swizzled("96");
   REQUIRE_OK(whole);
-  CHECK(count(whole->bytes, "pr_swizzled<32, 4>(") == 2);
+  CHECK(num_times(whole->bytes, "pr_swizzled<32, 4>(") == 2);
 }
 
 TEST_CASE("a tensor loop whose operands are in the wrong place is refused", "[gpu]") {

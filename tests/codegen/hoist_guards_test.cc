@@ -46,13 +46,6 @@ std::string lowered(const schedule::Schedule& s) {
   return print(*out);
 }
 
-std::size_t count(const std::string& text, std::string_view what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++found;
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("clamped stencils of any size and tile compute what the interpreter computes") {
@@ -71,17 +64,17 @@ TEST_CASE("a tile inside of the ends runs without clamps along its lanes") {
   const std::string text = lowered(tiled(stencil(5, 64, 1, 1), 1, 16));
   INFO(text);
   // Of both versions the row's clamp stays; of the slow one the two of the lanes do, too.
-  CHECK(count(text, "if ") == 1);
-  CHECK(count(text, "max(") == 3);
-  CHECK(count(text, "min(") == 1);
+  CHECK(num_times(text, "if ") == 1);
+  CHECK(num_times(text, "max(") == 3);
+  CHECK(num_times(text, "min(") == 1);
 }
 
 TEST_CASE("a clamp that every tile needs stays") {
   // One tile is the whole row.
   const std::string text = lowered(tiled(stencil(5, 16, 1, 1), 1, 16));
   INFO(text);
-  CHECK(count(text, "if ") == 0);
-  CHECK(count(text, "min(") == 1);
+  CHECK(num_times(text, "if ") == 0);
+  CHECK(num_times(text, "min(") == 1);
 }
 
 TEST_CASE("a clamp of data stays") {
@@ -94,8 +87,8 @@ program p(X: f32[64], I: i64[64]) -> (Y: f32[64]) {
   REQUIRE_OK(s.vectorize(j[1]));
   const std::string text = lowered(s);
   INFO(text);
-  CHECK(count(text, "if ") == 0);
-  CHECK(count(text, "min(max(I[") == 1);
+  CHECK(num_times(text, "if ") == 0);
+  CHECK(num_times(text, "min(max(I[") == 1);
 }
 
 TEST_CASE("a function of what a mask hides is not computed where it hides a whole tile") {
@@ -107,9 +100,9 @@ TEST_CASE("a function of what a mask hides is not computed where it hides a whol
   REQUIRE_OK(out);
   const std::string text = print(*out);
   INFO(text);
-  CHECK(count(text, "exp(") == 2);    // whole tiles, and those that the diagonal crosses
-  CHECK(count(text, "= 0f32") == 1);  // what is beyond it
-  CHECK(count(text, "select(") == 1);
+  CHECK(num_times(text, "exp(") == 2);    // whole tiles, and those that the diagonal crosses
+  CHECK(num_times(text, "= 0f32") == 1);  // what is beyond it
+  CHECK(num_times(text, "select(") == 1);
   check_same_result(base, *out, 1);
 }
 
@@ -123,8 +116,8 @@ program p(A: f32[3, 24], B: f32[4, 24], C: f32[2, 24]) -> (Y: f32[9, 24]) {
   REQUIRE_OK(out);
   const std::string text = print(*out);
   INFO(text);
-  CHECK(count(text, "select(") == 0);
-  CHECK(count(text, "if c <") == 2);
+  CHECK(num_times(text, "select(") == 0);
+  CHECK(num_times(text, "if c <") == 2);
   check_same_result(base, *out, 1);
   CHECK(compare_with_interpreter(base, base, 2) == "");
 }
@@ -146,8 +139,8 @@ TEST_CASE("a copy of many reads has few versions") {
   REQUIRE_OK(out);
   const std::string text = print(*out);
   INFO(text);
-  CHECK(count(text, "Y[") > 1);
-  CHECK(count(text, "Y[") <= 32);
+  CHECK(num_times(text, "Y[") > 1);
+  CHECK(num_times(text, "Y[") <= 32);
   check_same_result(base, *out, 1);
 }
 
@@ -163,10 +156,10 @@ TEST_CASE("a sum's loop is cut where its last tile begins") {
   REQUIRE_OK(out);
   const std::string text = print(*out);
   INFO(text);
-  CHECK(count(text, "for k in 2 ") == 1);
-  CHECK(count(text, "else") == 0);
+  CHECK(num_times(text, "for k in 2 ") == 1);
+  CHECK(num_times(text, "else") == 0);
   // The lanes of the last vector.
-  CHECK(count(text, "if ") == 1);
+  CHECK(num_times(text, "if ") == 1);
   for (const auto& [n, steps] : {std::pair(17, 2), {40, 3}, {48, 3}, {113, 8}}) {
     INFO(n);
     check_same_result(sums(n, steps),

@@ -43,49 +43,43 @@ codegen::Artifact source_of(std::string_view name) {
   return {};
 }
 
-int count(const std::string& text, std::string_view part) {
-  int n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
 TEST_CASE("threads that write factors of wgmma pass a fence before each barrier") {
   const std::string text = source_of("matmul_wgmma").bytes;
-  CHECK(count(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
-  CHECK(count(text, "pr_wgmma_fence();") == 1);
-  CHECK(count(text, "pr_wgmma_commit();") == 1);
-  CHECK(count(text, "pr_wgmma_wait<0>();") == 1);
-  CHECK(count(text, "pr_sync();") == 2);
+  CHECK(num_times(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
+  CHECK(num_times(text, "pr_wgmma_fence();") == 1);
+  CHECK(num_times(text, "pr_wgmma_commit();") == 1);
+  CHECK(num_times(text, "pr_wgmma_wait<0>();") == 1);
+  CHECK(num_times(text, "pr_sync();") == 2);
   // One more for what leaves through shared memory.
-  CHECK(count(text, "pr_fence_proxy_async();\n") == 3);
+  CHECK(num_times(text, "pr_fence_proxy_async();\n") == 3);
 }
 
 TEST_CASE("where thread.x is one warp the lanes of a warpgroup are rows of it") {
   const std::string text = source_of("matmul_wgmma_rows").bytes;
-  CHECK(count(text, "PR_KERNEL(256, 1)") == 1);
-  CHECK(count(text, "const int tz = pr_thread_z();") == 1);
-  CHECK(count(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
-  CHECK(count(text, "pr_fence_proxy_async();\n") == 2);
+  CHECK(num_times(text, "PR_KERNEL(256, 1)") == 1);
+  CHECK(num_times(text, "const int tz = pr_thread_z();") == 1);
+  CHECK(num_times(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
+  CHECK(num_times(text, "pr_fence_proxy_async();\n") == 2);
   // Lanes store their sums themselves.
-  CHECK(count(text, "pr_tma_store_2d(") == 0);
+  CHECK(num_times(text, "pr_tma_store_2d(") == 0);
 }
 
 TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   const codegen::Artifact source = source_of("matmul_wgmma_tma");
   const std::string& text = source.bytes;
-  CHECK(count(text, "PR_KERNEL(384, 1)") == 1);
+  CHECK(num_times(text, "PR_KERNEL(384, 1)") == 1);
   CHECK(source.launches[0].block == std::array<int64_t, 3>{128, 3, 1});
-  CHECK(count(text, "pr_reg_dec<40>();") == 1);
-  CHECK(count(text, "pr_reg_inc<232>();") == 1);
-  CHECK(count(text, "pr_tma_load_2d(") == 2);
+  CHECK(num_times(text, "pr_reg_dec<40>();") == 1);
+  CHECK(num_times(text, "pr_reg_inc<232>();") == 1);
+  CHECK(num_times(text, "pr_tma_load_2d(") == 2);
   // 128 x 64 and 64 x 32 elements of two bytes.
-  CHECK(count(text, "20480);") == 1);
-  CHECK(count(text, "pr_mbar_init(empty0 + i, 2);") == 1);
-  CHECK(count(text, "pr_mbar_wait(") == 2);
+  CHECK(num_times(text, "20480);") == 1);
+  CHECK(num_times(text, "pr_mbar_init(empty0 + i, 2);") == 1);
+  CHECK(num_times(text, "pr_mbar_wait(") == 2);
   // None but the one behind the initialisation of the mbarriers.
-  CHECK(count(text, "pr_sync();") == 1);
-  CHECK(count(text, "pr_bar_sync(") == 0);
-  CHECK(count(text, "pr_fence_proxy_async();") == 1);
+  CHECK(num_times(text, "pr_sync();") == 1);
+  CHECK(num_times(text, "pr_bar_sync(") == 0);
+  CHECK(num_times(text, "pr_fence_proxy_async();") == 1);
   REQUIRE(source.launches[0].tensor_maps.size() == 3);
   const codegen::TensorMap& a = source.launches[0].tensor_maps[0];
   CHECK(a.box_rows == 128);
@@ -99,19 +93,19 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
 
 TEST_CASE("one group of products is in flight while the next one is issued") {
   const std::string text = source_of("matmul_wgmma_persistent").bytes;
-  CHECK(count(text, "pr_wgmma_wait<1>();") == 1);
-  CHECK(count(text, "pr_wgmma_wait<0>();") == 1);
-  CHECK(count(text, "pr_mbar_arrive(empty0 + (at1 + 1) % 2);") == 1);
+  CHECK(num_times(text, "pr_wgmma_wait<1>();") == 1);
+  CHECK(num_times(text, "pr_wgmma_wait<0>();") == 1);
+  CHECK(num_times(text, "pr_mbar_arrive(empty0 + (at1 + 1) % 2);") == 1);
 }
 
 TEST_CASE("sums leave through shared memory by panels of 128 bytes") {
   const codegen::Artifact f16 = source_of("matmul_wgmma_bias_relu");
-  CHECK(count(f16.bytes, "pr_stmatrix_x4(") == 1);
-  CHECK(count(f16.bytes, "pr_pack_f16(") == 1);
-  CHECK(count(f16.bytes, "pr_to_f16(") == 0);
-  CHECK(count(f16.bytes, "pr_tma_store_2d(") == 1);
-  CHECK(count(f16.bytes, "pr_tma_store_commit();") == 1);
-  CHECK(count(f16.bytes, "out0") == 1);
+  CHECK(num_times(f16.bytes, "pr_stmatrix_x4(") == 1);
+  CHECK(num_times(f16.bytes, "pr_pack_f16(") == 1);
+  CHECK(num_times(f16.bytes, "pr_to_f16(") == 0);
+  CHECK(num_times(f16.bytes, "pr_tma_store_2d(") == 1);
+  CHECK(num_times(f16.bytes, "pr_tma_store_commit();") == 1);
+  CHECK(num_times(f16.bytes, "out0") == 1);
   const codegen::TensorMap& c = f16.launches[0].tensor_maps.back();
   CHECK(c.rows == 128);
   CHECK(c.cols == 64);
@@ -119,22 +113,22 @@ TEST_CASE("sums leave through shared memory by panels of 128 bytes") {
   CHECK(c.box_cols == 64);
   CHECK(c.swizzle_bytes == 128);
   const codegen::Artifact f32 = source_of("matmul_wgmma_persistent");
-  CHECK(count(f32.bytes, "pr_store<8>(to0") == 1);
+  CHECK(num_times(f32.bytes, "pr_store<8>(to0") == 1);
   // Two panels of 32 columns, each with a slot.
-  CHECK(count(f32.bytes, "pr_tma_store_wait<1>();") == 1);
-  CHECK(count(f32.bytes, "pr_tma_store_wait<0>();") == 1);
+  CHECK(num_times(f32.bytes, "pr_tma_store_wait<1>();") == 1);
+  CHECK(num_times(f32.bytes, "pr_tma_store_wait<0>();") == 1);
   CHECK(f32.launches[0].tensor_maps.back().box_cols == 32);
 }
 
 TEST_CASE("TMA leaves out what conditions left out, and reads behind them keep theirs") {
   const codegen::Artifact plain = source_of("matmul_wgmma_tma_padded");
-  CHECK(count(plain.bytes, "pr_tma_store_2d(") == 1);
-  CHECK(count(plain.bytes, "< 100") == 0);
+  CHECK(num_times(plain.bytes, "pr_tma_store_2d(") == 1);
+  CHECK(num_times(plain.bytes, "< 100") == 0);
   CHECK(plain.launches[0].tensor_maps.back().rows == 100);
   CHECK(plain.launches[0].tensor_maps.back().cols == 72);
   const std::string bias = source_of("matmul_wgmma_tma_padded_bias_relu").bytes;
-  CHECK(count(bias, "pr_tma_store_2d(") == 1);
-  CHECK(count(bias, "< 100 && ") == 1);
+  CHECK(num_times(bias, "pr_tma_store_2d(") == 1);
+  CHECK(num_times(bias, "< 100 && ") == 1);
 }
 
 TEST_CASE("no two threads race in programs for Hopper, and none leaves its memory") {
@@ -175,12 +169,6 @@ struct TextBug {
   const char* to;
 };
 
-std::string first_replaced(std::string text, const TextBug& bug) {
-  const std::size_t at = text.find(bug.from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, std::string_view(bug.from).size(), bug.to);
-}
-
 // What notices them: the values, or a checker.
 void check_noticed(std::string_view program, std::span<const TextBug> bugs) {
   const codegen::Artifact right = source_of(program);
@@ -191,7 +179,7 @@ void check_noticed(std::string_view program, std::span<const TextBug> bugs) {
   for (const TextBug& bug : bugs) {
     CAPTURE(bug.name);
     codegen::Artifact wrong = right;
-    wrong.bytes = first_replaced(right.bytes, bug);
+    wrong.bytes = replaced(right.bytes, bug.from, bug.to);
     bool noticed = false;
     for (const HostChecker checker : {HostChecker::kNone, HostChecker::kRace}) {
       const runtime::JobOutcome outcome =
@@ -234,16 +222,16 @@ TEST_CASE("mistakes in what leaves through shared memory are noticed") {
 TEST_CASE("blocks of a cluster start parts of what all of them read") {
   const codegen::Artifact source = source_of("matmul_wgmma_cluster");
   const std::string& text = source.bytes;
-  CHECK(count(text, "PR_CLUSTER_KERNEL(384, 1, 2)") == 1);
+  CHECK(num_times(text, "PR_CLUSTER_KERNEL(384, 1, 2)") == 1);
   CHECK(source.launches[0].cluster == 2);
   // A differs; of B each block starts one panel of two.
-  CHECK(count(text, "pr_tma_load_2d(") == 1);
-  CHECK(count(text, "if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(") == 1);
-  CHECK(count(text, "if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(") == 1);
-  CHECK(count(text, "pr_mbar_init(empty0 + i, 4);") == 1);
-  CHECK(count(text, "pr_mbar_wait_cluster(empty0") == 1);
-  CHECK(count(text, "pr_mbar_arrive_at(empty0") == 2);
-  CHECK(count(text, "pr_cluster_sync();") == 2);
+  CHECK(num_times(text, "pr_tma_load_2d(") == 1);
+  CHECK(num_times(text, "if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(") == 1);
+  CHECK(num_times(text, "if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(") == 1);
+  CHECK(num_times(text, "pr_mbar_init(empty0 + i, 4);") == 1);
+  CHECK(num_times(text, "pr_mbar_wait_cluster(empty0") == 1);
+  CHECK(num_times(text, "pr_mbar_arrive_at(empty0") == 2);
+  CHECK(num_times(text, "pr_cluster_sync();") == 2);
 }
 
 TEST_CASE("mistakes between the blocks of a cluster are noticed") {
@@ -272,15 +260,9 @@ TEST_CASE("a cluster is left out where it does not divide the blocks or shares n
     }
     return std::string();
   };
-  CHECK(count(text_of("cluster = 2", "cluster = 3"), "PR_KERNEL(384, 1)") == 1);
-  CHECK(count(text_of("cluster = 2", "cluster = 16"), "PR_KERNEL(384, 1)") == 1);
-  CHECK(count(text_of("cluster = 2", "cluster = 0"), "PR_KERNEL(384, 1)") == 1);
-}
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+  CHECK(num_times(text_of("cluster = 2", "cluster = 3"), "PR_KERNEL(384, 1)") == 1);
+  CHECK(num_times(text_of("cluster = 2", "cluster = 16"), "PR_KERNEL(384, 1)") == 1);
+  CHECK(num_times(text_of("cluster = 2", "cluster = 0"), "PR_KERNEL(384, 1)") == 1);
 }
 
 // One product of a warpgroup; `brings` stands before both copies.
@@ -387,7 +369,7 @@ TEST_CASE("a ring buffer has no more stages than its phases have bits") {
       replaced(kProduct, "for k in 1 {", "for k in 1 {software_pipeline = 40} {");
   const Result<ir::Program> lowered = codegen::lower_gpu(parse_or_die(deep), hopper());
   REQUIRE_OK(lowered);
-  CHECK(count(ir::print(*lowered), "ring_buffer = 32") == 1);
+  CHECK(num_times(ir::print(*lowered), "ring_buffer = 32") == 1);
   CHECK_DIAG(print(deep), GpuLimit);  // of shared memory
 }
 

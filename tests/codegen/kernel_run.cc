@@ -13,7 +13,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace prunerc::testing {
 namespace {
@@ -86,8 +85,7 @@ Result<std::string> link_shared(const std::string& object) {
 
 Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
   PRUNERC_TRY(const std::string bytes, link_shared(artifact.bytes));
-  const char* folder = std::getenv("TEST_TMPDIR");
-  std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/kernel-XXXXXX";
+  std::string path = scratch_path("kernel-XXXXXX");
   const int file = mkstemp(path.data());
   if (file < 0) return error(Diag::kIoError, "make", path, std::strerror(errno));
   const bool written =

@@ -2,8 +2,8 @@
 #include "ir/support/hash.h"
 #include "ir/support/wire.h"
 #include "tests/costmodel/nn_programs.h"
+#include "tests/support/check.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -74,8 +74,7 @@ TEST_CASE("a checkpoint gives back the model to the bit") {
 }
 
 TEST_CASE("checkpoints are files, and a missing one is an error") {
-  const char* const folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/nn_checkpoint";
+  const std::string path = scratch_path("nn_checkpoint");
   const Model model = fitted_model(NetworkKind::kPacm);
   REQUIRE_OK(write_checkpoint(model, "1.0", path));
   const Result<Model> back = read_checkpoint(path);

@@ -1,7 +1,6 @@
 #include "costmodel/model/trainer.h"
 #include "tests/costmodel/nn_programs.h"
 
-#include <map>
 #include <set>
 
 namespace prunerc {

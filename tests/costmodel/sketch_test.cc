@@ -8,9 +8,7 @@
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 
 namespace prunerc::costmodel {
 namespace {
@@ -101,36 +99,6 @@ TEST_CASE("a code that is too large is no candidate") {
   }
   CHECK(num_large > 10);
   CHECK(num_large < 190);
-}
-
-TEST_CASE("time of an analyzer", "[.measure]") {
-  for (const NamedSketch& sketch : all_sketches()) {
-    const ir::Target target = target_of(sketch);
-    const SymbolProgram program = derive(sketch.program, target);
-    const auto points = candidates(sketch.program, 4096, 3);
-    const Columns columns(points);
-    std::vector<double> ns(points.size()), feasible(points.size());
-    double* const outputs[] = {ns.data(), feasible.data()};
-    SymbolScratch scratch;
-    const CoefficientValues coefficients = hand_coefficients(target.kind);
-    double best = 1e9;
-    for (int round = 0; round < 20; ++round) {
-      const auto start = std::chrono::steady_clock::now();
-      program.score.evaluate(columns.pointers, points.size(), outputs, scratch, coefficients);
-      const std::chrono::duration<double, std::nano> spent =
-          std::chrono::steady_clock::now() - start;
-      best = std::min(best, spent.count() / static_cast<double>(points.size()));
-    }
-    const ir::Program one = instance(sketch.program, points[0]);
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 50; ++i) static_cast<void>(estimate_latency(one, target));
-    const std::chrono::duration<double, std::micro> concrete =
-        std::chrono::steady_clock::now() - start;
-    std::printf(
-        "%-20s %5zu ops %3zu buffers %7.1f ns/candidate, derived in %.2f ms, one program %.0f us\n",
-        sketch.name.c_str(), program.score.num_ops(), program.score.num_buffers(), best,
-        program.derive_ms, concrete.count() / 50);
-  }
 }
 
 }  // namespace prunerc::costmodel

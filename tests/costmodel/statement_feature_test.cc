@@ -16,7 +16,7 @@ ir::Target cpu() { return *ir::target_from_string("cpu:icelake-server"); }
 
 // A feature by name; the test fails if there is none.
 double get(const StatementFeatures& features, const std::string& name) {
-  const int index = find_statement_feature(name);
+  const int index = find_feature(FeatureGroup::kStatement, name);
   INFO(name);
   REQUIRE(index >= 0);
   return static_cast<double>(features[static_cast<std::size_t>(index)]);
@@ -39,19 +39,19 @@ constexpr const char* kGemm = R"(program gemm(A: f32[4, 16], B: f32[16, 8]) -> (
       C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })";
 
 TEST_CASE("there are 164 features, each with its own name and a unit") {
-  CHECK(statement_feature_names().size() == kNumStatementFeatures);
+  CHECK(feature_names(FeatureGroup::kStatement).size() == kNumStatementFeatures);
   std::set<std::string> names;
-  for (const FeatureName& f : statement_feature_names()) {
+  for (const FeatureName& f : feature_names(FeatureGroup::kStatement)) {
     CHECK(names.insert(f.name).second);
     const bool known = f.unit == "log2" || f.unit == "flag" || f.unit == "ratio";
     CHECK(known);
   }
-  CHECK(find_statement_feature("float_mad") == 0);
-  CHECK(find_statement_feature("B0.read") == 57);
-  CHECK(find_statement_feature("B1.read") == 57 + 18);
-  CHECK(find_statement_feature("intensity_0") == 57 + 5 * 18);
-  CHECK(find_statement_feature("unroll_max_step") == 163);
-  CHECK(find_statement_feature("none") == -1);
+  CHECK(find_feature(FeatureGroup::kStatement, "float_mad") == 0);
+  CHECK(find_feature(FeatureGroup::kStatement, "B0.read") == 57);
+  CHECK(find_feature(FeatureGroup::kStatement, "B1.read") == 57 + 18);
+  CHECK(find_feature(FeatureGroup::kStatement, "intensity_0") == 57 + 5 * 18);
+  CHECK(find_feature(FeatureGroup::kStatement, "unroll_max_step") == 163);
+  CHECK(find_feature(FeatureGroup::kStatement, "none") == -1);
 }
 
 TEST_CASE("a matrix product, by hand") {

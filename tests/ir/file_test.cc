@@ -20,8 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path fresh_folder(const std::string& name) {
-  const char* const base = std::getenv("TEST_TMPDIR");
-  const fs::path folder = fs::path(base == nullptr ? "/tmp" : base) / name;
+  const fs::path folder = testing::scratch_path(name);
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;

@@ -6,7 +6,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <cmath>
 #include <string>
 
 namespace prunerc::ir {
@@ -113,11 +112,11 @@ program p(A: f32[64], B: f32[64]) -> (C: f32[1]) {
       DType::kF32, {64}, [](int64_t i) { return 1 + static_cast<double>(i + 1) * 0x1p-16; });
   const double cut = 63 + (1 + 0x1p-10) * (1 + 0x1p-10);
   const std::vector<Tensor> inputs = {factor, factor};
-  const std::vector<int64_t> first = {0};
   for (const double part : {0.0, kTf32Error}) {
     ElementOptions options;
     options.factor_error = part;
-    const Reference element = interpret_elements(program, inputs, 0, first, options).value()[0];
+    const Reference element =
+        ElementEvaluator::create(program, inputs, options).value().element(0, 0).value();
     const Reference run = run_bounded(program, inputs, {.factor_error = part}).value()[0][0];
     for (const Reference& found : {element, run}) {
       CHECK(accepts(found, DType::kF32, found.value));

@@ -2,6 +2,7 @@
 #include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "tests/lang/case.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
@@ -55,12 +56,6 @@ const net::Tensor& tensor(const net::Net& net, std::string_view name) {
   }
   FAIL("no tensor " << name);
   return net.tensors[0];
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::vector<std::string> blocks(const std::string& page, const std::string& info
   return found;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string all_replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
@@ -44,12 +44,12 @@ std::vector<std::vector<std::string>> rows(const std::string& page) {
     if (line.rfind("| ", 0) != 0) continue;
     std::vector<std::string> spans;
     // A bar inside of a cell is written \|.
-    std::stringstream cells(replaced(line, "\\|", "\x01"));
+    std::stringstream cells(all_replaced(line, "\\|", "\x01"));
     std::string cell;
     while (std::getline(cells, cell, '|')) {
       const bool is_code =
           cell.size() > 4 && cell.rfind(" `", 0) == 0 && cell.find('`', 2) == cell.size() - 2;
-      if (is_code) spans.push_back(replaced(cell.substr(2, cell.size() - 4), "\x01", "|"));
+      if (is_code) spans.push_back(all_replaced(cell.substr(2, cell.size() - 4), "\x01", "|"));
     }
     if (!spans.empty()) found.push_back(spans);
   }
@@ -61,7 +61,7 @@ lang::LangResult compile_body(const std::string& page, const std::string& body) 
   REQUIRE(harness.size() == 1);
   lang::CompileInput input;
   input.file_name = "README.prn";
-  input.text = replaced(harness[0], "…", body);
+  input.text = all_replaced(harness[0], "…", body);
   return lang::compile(input);
 }
 

@@ -80,17 +80,6 @@ std::vector<Drawn> draw(int count) {
   return out;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  REQUIRE(text.find(from) != std::string::npos);
-  return text.replace(text.find(from), from.size(), to);
-}
-
-int num_times(std::string_view text, std::string_view part) {
-  int num = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++num;
-  return num;
-}
-
 // The kernel of a tile, that of the tiles' weights, and the one that adds the tiles up.
 constexpr std::size_t kSplitKernels = 3;
 

@@ -11,8 +11,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <map>
-#include <set>
 #include <string>
 
 namespace prunerc::testing {

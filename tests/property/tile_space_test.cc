@@ -76,7 +76,8 @@ TEST_CASE("counts of large extents agree with the closed form and are found quic
   // A prime near 2^40 has one vector per level that may hold it.
   CHECK(count_perfect_tiles(1099511627689, 4) == 4);
   CHECK(count_perfect_tiles(1099511627689, 4, 64) == 3);
-  CHECK(count_covering_tiles(1 << 20, 4, 64) > count_perfect_tiles(1 << 20, 4, 64));
+  CHECK(TileSpace(1 << 20, 4, TileKind::kCovering, 64).count() >
+        count_perfect_tiles(1 << 20, 4, 64));
 }
 
 TEST_CASE("a large space unranks to members, first and last included") {
@@ -136,7 +137,6 @@ TEST_CASE("a domain is the product of its tile vectors and choices") {
   const Program program = b.finish({});
   const DomainSpace space(program.domain());
   CHECK(space.count() == 18);
-  CHECK(space.log2_count() == Approx(std::log2(18.0)));
   std::set<std::vector<int64_t>> seen;
   int allowed = 0;
   for (uint64_t rank = 0; rank < space.count(); ++rank) {

@@ -173,12 +173,6 @@ program tiles(A: f16[64, 64], P: f16[64, 60], Q: f16[64, 56]) -> (Y: f16[64, 64]
   }
 })";
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
-  std::string out(text);
-  out.replace(out.find(from), from.size(), to);
-  return out;
-}
-
 TEST_CASE("a swizzle is of as many bytes as rows have, or of a part of them") {
   std::string wide(kTiles);  // rows of 256 bytes
   for (std::size_t at; (at = wide.find("f16")) != std::string::npos;) wide.replace(at, 3, "f32");

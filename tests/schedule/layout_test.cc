@@ -109,16 +109,6 @@ program opaque(X: f32[8]) -> (Y: f32[8]) {
   for i in 8 @L0 { block "Y" @B0 [v: O(8) = i] { Y[v] = X[v] } }
 })";
 
-// Not a known reduction: the order of its updates matters.
-constexpr std::string_view kFold = R"(
-program fold(X: f32[4, 8]) -> (Y: f32[4]) {
-  for i in 4 @L0 { for k in 8 @L1 {
-    block "Y" @B0 [vi: S(4) = i, vk: R(8) = k] {
-      init { Y[vi] = 0f32 }
-      Y[vi] = X[vi, vk] - Y[vi]
-  } } }
-})";
-
 TEST_CASE("a nest becomes one block that computes a tile, or the reason is said") {
   const Case cases[] = {
       {kMatmul, "blockize(@L0)", ""},

@@ -83,6 +83,16 @@ program row_sum(X: f32[6, 64]) -> (Y: f32[6]) {
   } } }
 })";
 
+/// No known reduction, as the order of its updates matters: @L0 (i), @L1 (k), block @B0.
+inline constexpr std::string_view kFold = R"(
+program fold(X: f32[4, 8]) -> (Y: f32[4]) {
+  for i in 4 @L0 { for k in 8 @L1 {
+    block "Y" @B0 [vi: S(4) = i, vk: R(8) = k] {
+      init { Y[vi] = 0f32 }
+      Y[vi] = X[vi, vk] - Y[vi]
+  } } }
+})";
+
 /// Three elementwise stages on ten elements: @L0 @B0, @L1 @B1, @L2 @B2.
 inline constexpr std::string_view kChain = R"(
 program chain(X: f32[10]) -> (Y: f32[10]) {

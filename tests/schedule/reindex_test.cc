@@ -106,15 +106,6 @@ TEST_CASE("the copy of a reindexed block has the layout of the map") {
   for (const Case& c : cases) check(c);
 }
 
-constexpr std::string_view kFold = R"(
-program fold(X: f32[4, 8]) -> (Y: f32[4]) {
-  for i in 4 @L0 { for k in 8 @L1 {
-    block "Y" @B0 [vi: S(4) = i, vk: R(8) = k] {
-      init { Y[vi] = 0f32 }
-      Y[vi] = X[vi, vk] - Y[vi]
-  } } }
-})";
-
 constexpr std::string_view kKept = R"(
 program kept(X: f32[4, 8]) -> (Y: f32[4, 1]) {
   for i in 4 @L0 { for u in 1 @L1 { for k in 8 @L2 {

@@ -5,7 +5,6 @@
 #include "tests/support/check.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -11,19 +11,13 @@
 
 #include <catch2/catch.hpp>
 
-#include <set>
 #include <string>
 
 namespace prunerc::search::algebra {
 namespace {
 
+using testing::lift_or_die;
 using testing::parse_or_die;
-
-Spec lift_or_die(const ir::Program& program) {
-  Result<Spec> spec = lift(program);
-  REQUIRE_OK(spec);
-  return std::move(*spec);
-}
 
 void check_round_trip(const ir::Program& program) {
   INFO(ir::print(program));

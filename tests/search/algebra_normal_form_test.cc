@@ -4,9 +4,6 @@
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 
-#include <deque>
-#include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

@@ -23,16 +23,11 @@
 namespace prunerc::search::algebra {
 namespace {
 
+using testing::lift_or_die;
 using Bindings = std::map<std::string, std::string>;
 
 ir::Program library(const std::string& op, const Bindings& bindings = {}) {
   return testing::compile_op(*lang::import_std("std/algebra.prn"), op, bindings);
-}
-
-Spec lift_or_die(const ir::Program& program) {
-  Result<Spec> spec = lift(program);
-  REQUIRE_OK(spec);
-  return std::move(*spec);
 }
 
 // A sum of products of random factors over random axes.

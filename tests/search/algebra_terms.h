@@ -5,6 +5,7 @@
 #include "ir/lang/lang.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/term.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
@@ -28,6 +29,13 @@ inline ir::Program compile_op(const std::string& text, const std::string& op = "
   INFO(compiled.rendered);
   REQUIRE(compiled.program.has_value());
   return *compiled.program;
+}
+
+/// The terms of a program that has some; fails the test otherwise.
+inline search::algebra::Spec lift_or_die(const ir::Program& program) {
+  Result<search::algebra::Spec> spec = search::algebra::lift(program);
+  REQUIRE_OK(spec);
+  return std::move(*spec);
 }
 
 /// A term graph with its axes, and short names for what tests write most.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,17 +52,6 @@ void change(const std::string& path, const std::string& statement) {
   CHECK(sqlite3_exec(raw, statement.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
   CHECK(sqlite3_changes(raw) > 0);
   sqlite3_close(raw);
-}
-
-std::string lines_of(Database& db, Export which = Export::kAll) {
-  std::stringstream out;
-  REQUIRE_OK(db.export_lines(out, which));
-  return out.str();
-}
-
-Result<ImportCounts> import_text(Database& db, const std::string& text) {
-  std::stringstream in(text);
-  return db.import_lines(in, "records.jsonl");
 }
 
 TEST_CASE("a link comes back as it was from both ends, and a second one changes nothing") {

@@ -5,24 +5,12 @@
 #include "tests/support/check.h"
 
 #include <algorithm>
-#include <sstream>
 
 namespace prunerc {
 namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
-
-std::string lines_of(Database& db) {
-  std::stringstream out;
-  REQUIRE_OK(db.export_lines(out));
-  return out.str();
-}
-
-Result<ImportCounts> import_text(Database& db, const std::string& text) {
-  std::stringstream in(text);
-  return db.import_lines(in, "records.jsonl");
-}
 
 // A line of a candidate of gemm.
 std::string line_of(const Record& record) {

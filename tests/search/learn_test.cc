@@ -17,7 +17,6 @@
 #include "tests/support/check.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -29,11 +28,6 @@ using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 using costmodel::model::Dataset;
 using costmodel::model::NetworkKind;
-
-std::string scratch_file(const std::string& name) {
-  const char* const folder = std::getenv("TEST_TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
-}
 
 // Times that follow from the program, and every 11th candidate fails.
 Measurement modelled_time(const MeasureInput& input) {
@@ -49,7 +43,7 @@ Measurement modelled_time(const MeasureInput& input) {
 }
 
 std::string recorded(const char* op, int num_threads, int64_t candidates) {
-  const std::string path = scratch_file(std::string(op) + std::to_string(num_threads) + ".pool");
+  const std::string path = scratch_path(std::string(op) + std::to_string(num_threads) + ".pool");
   if (std::filesystem::exists(path)) return path;
   const Task task = make_test_task(op, num_threads);
   Pool pool = make_pool(task, make_space(task).value());
@@ -96,14 +90,14 @@ TEST_CASE("a corpus tells tasks and platforms apart") {
     const Pool& pool = corpus.pools[static_cast<std::size_t>(row.pool)];
     REQUIRE(static_cast<std::size_t>(row.row) < pool.rows.size());
   }
-  const std::vector<std::string> none = {scratch_file("no-such.pool")};
+  const std::vector<std::string> none = {scratch_path("no-such.pool")};
   CHECK_DIAG(read_corpus(none), IoError);
 }
 
 TEST_CASE("operators of one name are tasks of their own") {
   Pool other = read_pool(recorded("gemm_odd", 1, kRows)).value();
   other.op = "gemm";
-  const std::vector<std::string> paths = {recorded("gemm", 1, kRows), scratch_file("other.pool")};
+  const std::vector<std::string> paths = {recorded("gemm", 1, kRows), scratch_path("other.pool")};
   REQUIRE_OK(write_pool(other, paths[1]));
   const Result<Corpus> corpus = read_corpus(paths);
   REQUIRE_OK(corpus);
@@ -115,7 +109,7 @@ TEST_CASE("tasks on machines of one name are told apart") {
   const std::string path = recorded("gemm", 1, kRows);
   Pool pool = read_pool(path).value();
   pool.platform += " l3_bytes=12345678";
-  const std::vector<std::string> paths = {path, scratch_file("other_cache.pool"), path};
+  const std::vector<std::string> paths = {path, scratch_path("other_cache.pool"), path};
   REQUIRE_OK(write_pool(pool, paths[1]));
   const Corpus corpus = read_corpus(paths).value();
   CHECK(corpus.platforms.size() == 1);
@@ -210,7 +204,7 @@ TEST_CASE("a pool of another build is not learned from") {
 TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   const Corpus corpus = small_corpus();
   const Split split = split_rows(corpus, all_rows(corpus), SplitKind::kWithinTask, 0.3, {}, 2);
-  const std::string path = scratch_file("rows.json");
+  const std::string path = scratch_path("rows.json");
   REQUIRE_OK(write_rows(corpus, split, path));
   const std::vector<std::string> paths = {path};
   const Result<Selection> back = read_selection(paths);
@@ -219,7 +213,7 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   CHECK(as_set(back->split.test) == as_set(split.test));
   CHECK(back->corpus.tasks == corpus.tasks);
   // Its folder may be a link.
-  const std::string folder = scratch_file("far/away"), link = scratch_file("link");
+  const std::string folder = scratch_path("far/away"), link = scratch_path("link");
   std::filesystem::create_directories(folder);
   std::filesystem::remove(link);
   std::filesystem::create_directory_symlink(folder, link);
@@ -237,7 +231,7 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
     CHECK_DIAG(read_selection(twice), PoolTwice);
   }
   // So would a copy, or one that its recording went on with; not what was recorded another time.
-  const std::vector<std::string> copies = {scratch_file("copy.pool"), scratch_file("more.pool")};
+  const std::vector<std::string> copies = {scratch_path("copy.pool"), scratch_path("more.pool")};
   Pool pool = read_pool(whole[0]).value();
   pool.created = "2026-01-01T00:00:00Z";
   REQUIRE_OK(write_pool(pool, copies[0]));
@@ -250,7 +244,7 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   std::string text;
   std::getline(std::ifstream(path), text, '\0');
   const auto refused = [&](const std::string& changed) {
-    const std::string bad = scratch_file("bad.json");
+    const std::string bad = scratch_path("bad.json");
     std::ofstream(bad) << changed;
     const std::vector<std::string> files = {bad};
     return read_selection(files);
@@ -383,7 +377,6 @@ TEST_CASE("every ranker learns an easy order but the random one") {
   const Split split = split_rows(corpus, all_rows(corpus), SplitKind::kWithinTask, 0.25, {}, 1);
   for (int i = 0; i < kNumRankers; ++i) {
     const auto kind = static_cast<RankerKind>(i);
-    CHECK(ranker_from_string(to_string(kind)) == kind);
     CHECK(!describe(kind).empty());
     if (kind == RankerKind::kXgb && !costmodel::check_xgboost().ok()) continue;
     const Dataset train = make_dataset(corpus, split.train, inputs_of(kind), threads).value();
@@ -449,10 +442,10 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   const NetworkUse need{NetworkKind::kTensetMlp, OnlineKind::kFrozen,
                         NetworkStart::kNeedCheckpoint};
   CHECK_DIAG(open_network(need, "", ir::TargetKind::kCpu, 1), ModelMissing);
-  CHECK_DIAG(open_network(need, scratch_file("none.model"), ir::TargetKind::kCpu, 1), IoError);
+  CHECK_DIAG(open_network(need, scratch_path("none.model"), ir::TargetKind::kCpu, 1), IoError);
   costmodel::model::Model model =
       costmodel::model::make_model(network_options(NetworkKind::kTensetMlp), 1, 1);
-  const std::string path = scratch_file("mlp.model");
+  const std::string path = scratch_path("mlp.model");
   model.feature_set = "features of another build";
   REQUIRE_OK(costmodel::model::write_checkpoint(model, "test", path));
   CHECK_DIAG(open_network(need, path, ir::TargetKind::kCpu, 1), ModelFeatures);
@@ -467,7 +460,7 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   narrow.statement_inputs = 160;
   costmodel::model::Model other_widths = costmodel::model::make_model(narrow, 1, 1);
   other_widths.feature_set = feature_set(NetworkKind::kTensetMlp);
-  const std::string narrow_path = scratch_file("narrow.model");
+  const std::string narrow_path = scratch_path("narrow.model");
   REQUIRE_OK(costmodel::model::write_checkpoint(other_widths, "test", narrow_path));
   CHECK_DIAG(open_network(perhaps, narrow_path, ir::TargetKind::kCpu, 1), ModelFeatures);
   NetworkUse other = perhaps;
@@ -479,7 +472,7 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   CHECK(tokens.options.token_length == 25);
   CHECK(tokens.options.token_inputs == 22);
   tokens.feature_set = feature_set(NetworkKind::kTlp);
-  const std::string tlp_path = scratch_file("tlp.model");
+  const std::string tlp_path = scratch_path("tlp.model");
   REQUIRE_OK(costmodel::model::write_checkpoint(tokens, "test", tlp_path));
   REQUIRE_OK(open_network(other, tlp_path, ir::TargetKind::kCpu, 1));
   CHECK_DIAG(open_network(other, tlp_path, ir::TargetKind::kCuda, 1), ModelFeatures);

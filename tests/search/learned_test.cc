@@ -6,15 +6,13 @@
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
-#include <numeric>
-
 namespace prunerc {
 namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 
-// What the analytic model says is the truth here, so that there is something to learn.
+// What the analyzer says is the truth here, so that there is something to learn.
 Measurement modelled_time(const MeasureInput& input) {
   Measurement m;
   m.status = MeasureStatus::kOk;

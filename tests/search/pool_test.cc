@@ -9,10 +9,7 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
@@ -22,11 +19,6 @@ namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
-
-std::string scratch_file(const char* name) {
-  const char* const folder = std::getenv("TEST_TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
-}
 
 Pool empty_pool(const Task& task, double share_searched = 0.3) {
   Result<SearchSpace> space = make_space(task);
@@ -94,7 +86,7 @@ TEST_CASE("a pool survives its file, and the file is small") {
     Pool pool = recorded(task, 60);
     pool.bindings = "N=3";
     pool.timer = "a table";
-    const std::string path = scratch_file("a.pool");
+    const std::string path = scratch_path("a.pool");
     REQUIRE_OK(write_pool(pool, path));
     const Result<Pool> back = read_pool(path);
     REQUIRE_OK(back);
@@ -157,8 +149,8 @@ TEST_CASE("whatever happens to a file, reading it gives a pool or says what is w
   std::string newer = bytes;
   newer[8] = kPoolFormat + 1;
   CHECK_DIAG(parse_pool(newer, "p"), PoolVersion);
-  CHECK_DIAG(read_pool(scratch_file("there is no such file")), IoError);
-  CHECK_DIAG(write_pool(recorded(make_test_task("gemm"), 4), scratch_file("no/such/folder/p")),
+  CHECK_DIAG(read_pool(scratch_path("there is no such file")), IoError);
+  CHECK_DIAG(write_pool(recorded(make_test_task("gemm"), 4), scratch_path("no/such/folder/p")),
              IoError);
 }
 
@@ -242,7 +234,7 @@ TEST_CASE("a recording that was stopped goes on, with other candidates") {
   CHECK(kept.rows.size() >= 24);
   CHECK(kept.rows.size() < 64);
   // As after a kill: only what was saved is there.
-  const std::string path = scratch_file("killed.pool");
+  const std::string path = scratch_path("killed.pool");
   REQUIRE_OK(write_pool(kept, path));
   Result<Pool> again = read_pool(path);
   REQUIRE_OK(again);

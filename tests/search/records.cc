@@ -5,15 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
+#include <sstream>
 #include <utility>
 
 namespace prunerc::testing {
 
 std::string fresh_path(const std::string& name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/prunerc_" + name +
-                           "_" + std::to_string(getpid()) + ".db";
+  const std::string path = scratch_path("prunerc_" + name + "_" + std::to_string(getpid()) + ".db");
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
   return path;
 }
@@ -22,6 +20,17 @@ search::Database open_or_die(const std::string& path) {
   Result<search::Database> db = search::Database::open(path);
   REQUIRE_OK(db);
   return std::move(db).value();
+}
+
+std::string lines_of(search::Database& db, search::Export which) {
+  std::stringstream out;
+  REQUIRE_OK(db.export_lines(out, which));
+  return out.str();
+}
+
+Result<search::ImportCounts> import_text(search::Database& db, const std::string& text) {
+  std::stringstream in(text);
+  return db.import_lines(in, "records.jsonl");
 }
 
 search::Record make_record(int64_t n, double median_ns, bool verified) {

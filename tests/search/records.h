@@ -12,6 +12,10 @@ namespace prunerc::testing {
 std::string fresh_path(const std::string& name);
 search::Database open_or_die(const std::string& path);
 
+/// All lines, or the best ones, as `db export` writes them; reads such lines again.
+std::string lines_of(search::Database& db, search::Export which = search::Export::kAll);
+Result<search::ImportCounts> import_text(search::Database& db, const std::string& text);
+
 /// Number n of a task's candidates, ok and with three samples.
 search::Record make_record(int64_t n, double median_ns, bool verified = true);
 

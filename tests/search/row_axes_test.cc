@@ -41,13 +41,6 @@ std::string trace_of(const std::string& text, const std::string& name) {
 
 std::string base_trace(const std::string& text) { return trace_of(text, "base"); }
 
-int count(const std::string& text, const std::string& what) {
-  int found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++found;
-  return found;
-}
-
 TEST_CASE("a window over all of a map is one axis") {
   const auto pool = [](int window, int out) {
     return base_trace(fmt::format(
@@ -60,9 +53,9 @@ TEST_CASE("a window over all of a map is one axis") {
   };
   const std::string whole = pool(7, 1);
   INFO(whole);
-  CHECK(count(whole, "a3*7 + a4") == 1);
-  CHECK(count(whole, "rfactor(") > 0);
-  CHECK(count(pool(6, 2), "a3*6 + a4") == 0);
+  CHECK(num_times(whole, "a3*7 + a4") == 1);
+  CHECK(num_times(whole, "rfactor(") > 0);
+  CHECK(num_times(pool(6, 2), "a3*6 + a4") == 0);
 }
 
 // Y[n, c, ..] = X[n, c, ..] - m[n, c // 4], m the sum of a group of four channels.
@@ -82,14 +75,14 @@ std::string group_norm(int batch, const char* mean) {
 TEST_CASE("rows that share a mean are one row of its chain") {
   const std::string trace = base_trace(group_norm(2, "wn, wc // 4"));
   INFO(trace);
-  CHECK(count(trace, "(a0, a1, a2, a3) -> (a0, a1 // 4, a1 % 4, a2, a3)") == 1);
+  CHECK(num_times(trace, "(a0, a1, a2, a3) -> (a0, a1 // 4, a1 % 4, a2, a3)") == 1);
   // The pixels of the sum and of the stage.
-  CHECK(count(trace, "(a0, a1, a2, a3, a4) -> (a0, a1, a2, a3*9 + a4)") == 2);
-  CHECK(count(trace, "compute_at(@B0") == 1);
+  CHECK(num_times(trace, "(a0, a1, a2, a3, a4) -> (a0, a1, a2, a3*9 + a4)") == 2);
+  CHECK(num_times(trace, "compute_at(@B0") == 1);
   // Two times three groups.
-  CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
+  CHECK(num_times(trace, "sample_covering_tile(6, 2, 0)") == 1);
   // A mean that does not go by all axes before is no row's.
-  CHECK(count(base_trace(group_norm(2, "0, wc // 4")), "a1 // 4") == 0);
+  CHECK(num_times(base_trace(group_norm(2, "0, wc // 4")), "a1 // 4") == 0);
 }
 
 TEST_CASE("axes of extent 1 that one block of a chain lacks are no rows") {
@@ -101,8 +94,8 @@ TEST_CASE("axes of extent 1 that one block of a chain lacks are no rows") {
     Y[wn, wk, wx] = X[wn, wk, wx] - m[wk] } } } }
 })");
   INFO(trace);
-  CHECK(count(trace, "compute_at(@B0") == 1);
-  CHECK(count(trace, "sample_covering_tile(6, 2, 0)") == 1);
+  CHECK(num_times(trace, "compute_at(@B0") == 1);
+  CHECK(num_times(trace, "sample_covering_tile(6, 2, 0)") == 1);
 }
 
 // What several threads run in tasks has the axes that it is written with, unless it becomes one axis.
@@ -114,8 +107,8 @@ TEST_CASE("stages of odd width become one axis where that costs no rows") {
 }})",
                                   rows, columns));
   };
-  CHECK(count(relu(300, 3), "a0*3 + a1") == 1);
-  CHECK(count(relu(28, 28), "a0*28 + a1") == 1);
+  CHECK(num_times(relu(300, 3), "a0*3 + a1") == 1);
+  CHECK(num_times(relu(28, 28), "a0*28 + a1") == 1);
   // Beside it a sum that keeps one axis more than would be left: its rows would be single elements.
   const auto beside = [](const char* kept, const char* rows) {
     return base_trace(fmt::format(
@@ -127,8 +120,8 @@ TEST_CASE("stages of odd width become one axis where that costs no rows") {
 }})",
         kept, rows, *kept == 'S' ? "vn, vh" : "vn"));
   };
-  CHECK(count(beside("S", "8, 5"), "(a0, a1*9 + a2)") == 0);
-  CHECK(count(beside("R", "8"), "(a0, a1*9 + a2)") == 2);
+  CHECK(num_times(beside("S", "8, 5"), "(a0, a1*9 + a2)") == 0);
+  CHECK(num_times(beside("R", "8"), "(a0, a1*9 + a2)") == 2);
 }
 
 TEST_CASE("what finishes the tiles of a product keeps its axes") {
@@ -144,7 +137,7 @@ TEST_CASE("what finishes the tiles of a product keeps its axes") {
     Y[wp, wq] = acc[wp, wq] * s[wp // 4] } } }
 })");
   INFO(trace);
-  CHECK(count(trace, "a0 // 4") == 0);
+  CHECK(num_times(trace, "a0 // 4") == 0);
 }
 
 TEST_CASE("axes of extent 1 at the end do not keep lanes from what lies before them") {
@@ -155,8 +148,8 @@ TEST_CASE("axes of extent 1 at the end do not keep lanes from what lies before t
       Y[vn, vc, vh, vw] = max(X[vn, vc, vh, vw], 0f32) } } } } }
 })");
   INFO(relu);
-  CHECK(count(relu, "a0*100 + a1") == 1);
-  CHECK(count(relu, "vectorize(") == 1);
+  CHECK(num_times(relu, "a0*100 + a1") == 1);
+  CHECK(num_times(relu, "vectorize(") == 1);
   const std::string norm = trace_of(R"(program p(X: f32[1, 100, 1]) -> (Y: f32[1, 100, 1]) {
   buffer s: f32[1, 1] global
   for n in 1 { for h in 1 { for c in 100 { block "s" [vn: S(1) = n, vh: S(1) = h, vc: R(100) = c] {
@@ -167,7 +160,7 @@ TEST_CASE("axes of extent 1 at the end do not keep lanes from what lies before t
 })",
                                     "one row");
   INFO(norm);
-  CHECK(count(norm, "vectorize(") >= 2);
+  CHECK(num_times(norm, "vectorize(") >= 2);
 }
 
 // s = the sum of X, and what a stage makes of it.
@@ -185,14 +178,14 @@ TEST_CASE("a total has parts for all threads, whatever is made of it") {
   const std::string value = base_trace(
       total("f32[1]", R"(for o in 1 { block "Y" [vo: S(1) = o] { Y[vo] = s[] + 1f32 } })"));
   INFO(value);
-  CHECK(count(value, "sample_covering_tile(40, 2, 0)") == 1);
-  CHECK(count(value, "parallel(") == 1);
+  CHECK(num_times(value, "sample_covering_tile(40, 2, 0)") == 1);
+  CHECK(num_times(value, "parallel(") == 1);
   const std::string rows = base_trace(total(
       "f32[40, 70]",
       R"(for k in 40 { for x in 70 { block "Y" [vk: S(40) = k, vx: S(70) = x] { Y[vk, vx] = X[vk, vx] - s[] } } })"));
   INFO(rows);
-  CHECK(count(rows, "sample_covering_tile(40, 2, 0)") == 2);
-  CHECK(count(rows, "parallel(") == 2);
+  CHECK(num_times(rows, "sample_covering_tile(40, 2, 0)") == 2);
+  CHECK(num_times(rows, "parallel(") == 2);
 }
 
 TEST_CASE("a short axis has the lanes that it fills") {
@@ -201,8 +194,8 @@ TEST_CASE("a short axis has the lanes that it fills") {
       for i in {0} {{ block "Y" [vi: S({0}) = i] {{ Y[vi] = max(X[vi], 0f32) }} }} }})",
                                   size));
   };
-  CHECK(count(relu(5), "[-1, 1, 1, 8]") == 1);
-  CHECK(count(relu(16), "[-1, 1, 1, 16]") == 1);
+  CHECK(num_times(relu(5), "[-1, 1, 1, 8]") == 1);
+  CHECK(num_times(relu(16), "[-1, 1, 1, 16]") == 1);
 }
 
 }  // namespace

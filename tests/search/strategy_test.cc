@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <memory>
 #include <set>
 
 namespace prunerc {

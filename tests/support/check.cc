@@ -48,6 +48,19 @@ std::string first_difference(const std::vector<ir::Tensor>& a, const std::vector
   return "";
 }
 
+int num_times(std::string_view text, std::string_view part) {
+  int num = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++num;
+  return num;
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  INFO("'" << from << "' is looked for in\n" << text);
+  REQUIRE(at != text.npos);
+  return std::string(text).replace(at, from.size(), to);
+}
+
 void check_same_result(const ir::Program& a, const ir::Program& b, uint64_t seed) {
   Rng rng(seed);
   const std::vector<ir::Tensor> inputs = random_inputs(a, rng);
@@ -74,6 +87,11 @@ std::string read_test_file(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+std::string scratch_path(const std::string& name) {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
 }
 
 std::vector<std::string> list_test_files(const std::string& folder) {

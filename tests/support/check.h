@@ -45,6 +45,12 @@ std::vector<ir::Tensor> interpret_or_die(const ir::Program& program,
 /// "" if the tensors agree bit by bit, else where they first differ.
 std::string first_difference(const std::vector<ir::Tensor>& a, const std::vector<ir::Tensor>& b);
 
+/// How often a part occurs in a text.
+int num_times(std::string_view text, std::string_view part);
+
+/// The text with the first `from` replaced; fails the test if there is none.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+
 /// Both programs give the same bits for the same random inputs. Shows the programs if not.
 void check_same_result(const ir::Program& a, const ir::Program& b, uint64_t seed);
 
@@ -56,6 +62,8 @@ uint64_t first_seed();
 /// The content of a file that the test declares as data, relative to the repository root; fails the
 /// test if missing.
 std::string read_test_file(const std::string& path);
+/// A path below the folder that tests may write to.
+std::string scratch_path(const std::string& name);
 /// Names of the files of a folder, sorted.
 std::vector<std::string> list_test_files(const std::string& folder);
 

@@ -4,7 +4,6 @@
 #include "ir/support/check.h"
 
 #include <cstdio>
-#include <map>
 #include <span>
 #include <sstream>
 

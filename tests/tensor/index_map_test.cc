@@ -4,8 +4,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <set>
-
 namespace prunerc {
 namespace {
 

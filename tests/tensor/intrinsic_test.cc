@@ -194,12 +194,7 @@ program copy(A: f32[2]) -> (C: f32[2]) {
   for i in 2 { block "C" [v: S(2) = i] { C[v] = A[v] } }
 })";
 
-std::string with(std::string_view from, std::string_view to) {
-  std::string text(kGood);
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
+std::string with(std::string_view from, std::string_view to) { return replaced(kGood, from, to); }
 
 TEST_CASE("malformed intrinsics are refused") {
   REQUIRE_OK(parse_tensor(kGood));

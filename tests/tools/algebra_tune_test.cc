@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <sstream>
 
 namespace prunerc {
 namespace {

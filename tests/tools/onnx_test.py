@@ -4,7 +4,6 @@
 import ctypes
 import os
 import shutil
-import struct
 
 import command
 from command import read_npy, write_npy

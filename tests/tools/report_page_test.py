@@ -3,7 +3,6 @@
 switched."""
 
 import os
-import unittest
 
 import browser
 import command

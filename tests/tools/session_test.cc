@@ -6,11 +6,9 @@
 #include <catch2/catch.hpp>
 #include <immintrin.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>

@@ -9,7 +9,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <utility>
 
 namespace prunerc {
 namespace {

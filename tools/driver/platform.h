@@ -48,7 +48,7 @@ HostLimits host_limits(int64_t vector_bytes = 0);
 HostLimits measure_host(int64_t vector_bytes = 0,
                         const std::optional<HostLimits>& kept = std::nullopt);
 
-/// Whether limits of this machine are kept, so that host_platform need not measure.
+/// Whether limits of this machine are kept, so that host_limits need not measure.
 bool is_host_measured();
 
 /// Whether the limits of the machine at hand are measured, or left as its description has them.

@@ -65,7 +65,7 @@ struct MachineOptions {
   std::string target = "cpu";
   std::string database;  // empty: default_database()
   int threads = 0;       // 0: all hardware threads
-  std::string script;    // empty: the stored or a default schedule
+  std::string script;    // empty: the stored or the heuristic schedule
   int effort = 0;        // without a record: 0 heuristic, 1 cost model
 
   void add_to(CLI::App& verb);

@@ -8,7 +8,7 @@
 
 namespace prunerc::cli {
 
-/// One line of ASCII, schema "prunerc.report/1" (tools/README.md). Texts are without folders of this machine's users.
+/// One line of ASCII, schema "prunerc.report/1" (tools/FORMS.md). Texts are without folders of this machine's users.
 std::string report_json(const TuningReport& report);
 
 }  // namespace prunerc::cli

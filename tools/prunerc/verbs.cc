@@ -103,8 +103,8 @@ constexpr Verb kVerbs[] = {
     {"apply", kLook, "apply a schedule script to an operator or program", add_apply, kApply},
     {"algebra", kLook, "other programs that compute the same for less, each shown to be equal",
      add_algebra, kAlgebra},
-    {"explain", kLook, "each part of the analytic model's estimate beside what was measured",
-     add_explain, kExplain},
+    {"explain", kLook, "each part of the analyzer's estimate beside what was measured", add_explain,
+     kExplain},
     {"report", kLook,
      "a page with curves, predictions, failures, limits and code of tuned operators", add_report,
      kReport},
@@ -166,6 +166,8 @@ constexpr Meaning kVariables[] = {
     {"PRUNERC_NVRTC",
      "the NVRTC library (default: that of `./dev setup --cuda`, or of the system)"},
     {"PRUNERC_CUPTI", "the CUPTI library, looked for like NVRTC"},
+    {"PRUNERC_LIBCUDA",
+     "the CUDA driver's library, of exported libraries too (default: the system's libcuda.so.1)"},
     {"PRUNERC_IN_WORKER", "set by prunerc in the processes in which kernels run; do not set it"},
 };
 

@@ -4,7 +4,6 @@
 #include "ir/arith/simplify.h"
 #include "ir/visit.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 

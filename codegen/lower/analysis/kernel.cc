@@ -3,7 +3,6 @@
 #include "codegen/lower/analysis/statements.h"
 #include "ir/thread_axis.h"
 
-#include <algorithm>
 #include <string>
 
 namespace prunerc::codegen {

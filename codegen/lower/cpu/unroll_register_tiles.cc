@@ -8,7 +8,6 @@
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace prunerc::codegen {

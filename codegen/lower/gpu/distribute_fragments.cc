@@ -13,7 +13,6 @@
 #include "ir/arith/linear.h"
 #include "ir/thread_axis.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include "codegen/lower/passes.h"
 #include "ir/thread_axis.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include "ir/analysis/region.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace prunerc::codegen {
 

@@ -6,7 +6,6 @@
 #include "ir/query.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 namespace prunerc::ir {

@@ -3,8 +3,6 @@
 #include "ir/lang/bind/bind_impl.h"
 #include "ir/lang/parse/parser.h"
 
-#include <algorithm>
-
 namespace prunerc::lang {
 
 using ir::DType;

@@ -2,10 +2,8 @@
 
 #include "ir/net/pass/remove_dead.h"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace prunerc::net {

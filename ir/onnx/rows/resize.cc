@@ -14,16 +14,6 @@ constexpr int64_t kMaxExtent = int64_t{1} << 24;
 /// Sums of so few taps are written out.
 constexpr int64_t kFewTaps = 4;
 
-/// What an element reads along one axis, and the tables that this takes.
-struct Subscript {
-  std::string text;
-  bool is_looked_up = false;
-};
-
-const Value* table(Row& row, const std::vector<int64_t>& numbers) {
-  return row.int_vector(numbers);
-}
-
 const Value* weight_table(Row& row, const ResizeTaps& plan, ir::DType dtype) {
   ir::Tensor tensor(dtype, {static_cast<int64_t>(plan.first.size()), plan.taps});
   for (std::size_t i = 0; i < plan.weights.size(); ++i)
@@ -67,7 +57,7 @@ Result<const Value*> copied(Row& row, const Value& x, const std::vector<ResizeAx
         continue;
       }
     }
-    args.push_back({fmt::format("T{}", i), table(row, plans[i].first)});
+    args.push_back({fmt::format("T{}", i), row.int_vector(plans[i].first)});
     reads.push_back(fmt::format("T{}[{}]", i, index));
     may_leave = true;
   }
@@ -87,7 +77,7 @@ Result<const Value*> summed(Row& row, const Value& x, std::size_t axis, const Re
   if (const auto text = affine_text(plan.first, sizes, index, false)) {
     first = *text;
   } else {
-    args.push_back({"T", table(row, plan.first)});
+    args.push_back({"T", row.int_vector(plan.first)});
     first = fmt::format("T[{}]", index);
     may_leave = true;
   }

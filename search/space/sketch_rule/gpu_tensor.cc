@@ -25,8 +25,6 @@
 #include "search/space/sketch_rule/gpu.h"
 #include "search/space/sketch_rule/gpu_warp.h"
 
-#include <algorithm>
-#include <array>
 #include <numeric>
 #include <string>
 

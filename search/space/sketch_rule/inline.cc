@@ -3,8 +3,6 @@
 #include "ir/visit.h"
 #include "search/space/sketch_rule/rule.h"
 
-#include <algorithm>
-
 namespace prunerc::search {
 namespace {
 

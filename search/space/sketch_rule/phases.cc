@@ -14,7 +14,6 @@
 #include "ir/analysis/accumulator.h"
 #include "search/space/sketch_rule/rule.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>

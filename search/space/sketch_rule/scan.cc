@@ -8,8 +8,6 @@
 // vectors (sums down the columns) are vectors of them.
 #include "search/space/sketch_rule/rule.h"
 
-#include <algorithm>
-
 namespace prunerc::search {
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include "ir/interp/tensor.h"
 #include "ir/support/check.h"
+#include "tests/bench/report.h"
 
 #include <fmt/format.h>
 
@@ -23,11 +24,6 @@ void* aligned(std::vector<float>& array, int64_t size) {
   array.resize(static_cast<std::size_t>(size) + 16);
   const auto at = reinterpret_cast<std::uintptr_t>(array.data());
   return array.data() + ((64 - at % 64) % 64) / sizeof(float);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/bench/draft/curve.h"
 
 #include "tests/bench/draft/pools.h"
+#include "tests/bench/report.h"
 
 #include <fmt/format.h>
 

@@ -30,14 +30,6 @@ search::CurvePoint gain_at(int64_t trial, double ns, double seconds) {
   return {.trial = trial, .best_ns = ns, .seconds = seconds};
 }
 
-TEST_CASE("the median of an even number is between the two in the middle") {
-  CHECK(median({}) == 0);
-  CHECK(median({3}) == 3);
-  CHECK(median({4, 1}) == 2.5);
-  CHECK(median({9, 1, 2}) == 2);
-  CHECK(median({9, 1, 2, 4}) == 3);
-}
-
 TEST_CASE("a gain is of the trials and seconds that the baseline's own end took") {
   const Curve theirs = curve({gain_at(10, 200, 1), gain_at(40, 100, 8)}, 100, 20);
   const Curve ours = curve({gain_at(10, 100, 2), gain_at(50, 80, 9)}, 100, 10);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 
 namespace prunerc::bench {
 namespace {
@@ -16,12 +15,6 @@ using namespace search;  // NOLINT: a benchmark of search
 
 constexpr std::size_t kBatch = 512;
 constexpr int kPrograms = 64;
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// Candidates of one sketch that its domain allows, as columns by parameter.
 struct Candidates {

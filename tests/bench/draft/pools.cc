@@ -45,10 +45,4 @@ double geometric_mean(const std::vector<double>& values) {
   return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return values.empty() ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 }  // namespace prunerc::bench

@@ -24,8 +24,6 @@ double best_of(const search::Pool& pool);
 double mean(const std::vector<double>& values);
 /// 0 of none.
 double geometric_mean(const std::vector<double>& values);
-/// Of an even number the mean of the two in the middle; 0 of none.
-double median(std::vector<double> values);
 
 }  // namespace prunerc::bench
 

@@ -17,12 +17,6 @@ namespace {
 
 using namespace search;  // NOLINT: a benchmark of search
 
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 constexpr const char* kGemm =
     "op gemm(A: f32[1024,1024], B: f32[1024,1024]) -> (C: f32[1024,1024]) {\n"
     "  C[i,j] = sum[k] A[i,k] * B[k,j];\n}\n";
@@ -114,6 +108,12 @@ Row whole_draft(const RateCase& c, const SearchSpace& space, const DraftBenchOpt
 }
 
 }  // namespace
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 std::vector<RateCase> rate_cases() {
   const char* cpu = "cpu:znver4 num_threads=1";

@@ -35,6 +35,9 @@ inline bool is_listed(const std::string& list, const std::string& name) {
   return list.empty() || ("," + list + ",").find("," + name + ",") != std::string::npos;
 }
 
+/// CPU time of the calling thread.
+double thread_seconds();
+
 /// The only operator of a .prn text on a target of the table.
 search::Task make_bench_task(const std::string& text, const std::string& target);
 

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -23,7 +22,7 @@ namespace nn = costmodel::nn;
 /// Of a usual program of the tasks that are tuned.
 constexpr int kStatements = 5, kSteps = 16, kContext = 24;
 constexpr int kCandidates = 512, kRecords = 2000, kTasks = 10;
-/// Issue: 512 candidates in 20 ms with their features, an update on 2,000 records in 500 ms.
+/// A search wants 512 candidates in 20 ms with their features, an update on 2,000 records in 500 ms.
 constexpr double kInferGoalMs = 15, kEpochGoalMs = 80;
 
 struct Options {
@@ -59,12 +58,6 @@ struct Time {
 };
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Time measure(int repeats, const std::function<void()>& work) {
   work();  // memory and caches

@@ -72,10 +72,6 @@ def never(row, seeds):
     return marked(f"{found[1]} of {len(seeds)}", 2 * int(found[1]) > len(seeds))
 
 
-def class_of(task):
-    return re.split(r"[_\d]", task)[0]
-
-
 def rate(row):
     """One decimal, and the range over rounds where the file has it."""
     point = results.point(row)

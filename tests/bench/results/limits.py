@@ -10,7 +10,8 @@ TEMPLATE = """# What these results show, and what they do not
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it; the results are in `README.md`.
 
-**Machines.** {num_files} files of {num_machines} kinds of machine, all of them virtual, those without a GPU with two cores:
+**Machines.** {num_files} files, all of virtual machines, those without a GPU with two cores. Benchmarks name a machine differently, so one may
+have several rows:
 
 {machines}
 
@@ -87,7 +88,7 @@ def page(files, files_of, num_frozen):
         lines.append(f"| {machine} | {len(reads)} | {dates[0]}" + (f" to {dates[-1]}" if len(dates) > 1 else "") + " |")
     missing = [claim.name for claim in claims.CLAIMS if not files_of(claim, files)]
     return TEMPLATE.format(
-        num_files=len(files), num_machines=len({re.sub(r" \(\w+\)$", "", machine) for machine in machines}), machines="\n".join(lines),
+        num_files=len(files), machines="\n".join(lines),
         gpus=gpus(files), noise=noise(files), few_seeds=sum(len(read.seeds) < 3 for read in files.values()),
         history=sum(bool(read.history) for read in files.values()), num_frozen=num_frozen,
         unmeasured=", ".join(f"`{name}`" for name in missing) or "nothing that has a command")

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import sqlite3
-import struct
 
 import hostile_formats as formats
 

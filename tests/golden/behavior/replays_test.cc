@@ -14,7 +14,6 @@
 #include "tests/support/check.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 namespace prunerc {
@@ -90,8 +89,7 @@ std::optional<NetworkKind> needed_checkpoint(StrategyKind kind) {
 
 /// A network that has seen a hundred rows of two other pools once.
 std::string small_checkpoint(NetworkKind kind) {
-  const std::string path =
-      std::string(std::getenv("TEST_TMPDIR")) + "/" + std::string(to_string(kind)) + ".model";
+  const std::string path = scratch_path(std::string(to_string(kind)) + ".model");
   const std::vector<std::string> pools = {std::string(kFolder) + "gemm_256.pool",
                                           std::string(kFolder) + "reduce_rows.pool"};
   ThreadPool threads(2);

@@ -8,8 +8,6 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace prunerc::testing {
 namespace {
 

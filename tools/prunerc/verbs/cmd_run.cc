@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <utility>
 
 namespace prunerc::cli {
 namespace {

@@ -1,6 +1,6 @@
 // The analyzer's order, corrected by what was measured nearby.
-#ifndef PRUNERC_SEARCH_MODEL_ANALYTIC_SCORER_H_
-#define PRUNERC_SEARCH_MODEL_ANALYTIC_SCORER_H_
+#ifndef PRUNERC_SEARCH_MODEL_ANALYZER_SCORER_H_
+#define PRUNERC_SEARCH_MODEL_ANALYZER_SCORER_H_
 
 #include "search/model/residual.h"
 #include "search/model/scorer.h"
@@ -12,7 +12,7 @@
 namespace prunerc::search {
 
 /// Minus the logarithm of predicted_ns, less the mean error of measured neighbours (residual.h).
-class AnalyticScorer final : public Scorer {
+class AnalyzerScorer final : public Scorer {
  public:
   void add(const Candidate& candidate, double median_ns) override;
   bool needs_programs() const override { return false; }
@@ -32,4 +32,4 @@ class AnalyticScorer final : public Scorer {
 
 }  // namespace prunerc::search
 
-#endif  // PRUNERC_SEARCH_MODEL_ANALYTIC_SCORER_H_
+#endif  // PRUNERC_SEARCH_MODEL_ANALYZER_SCORER_H_
