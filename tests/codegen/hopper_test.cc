@@ -298,7 +298,7 @@ Result<codegen::Artifact> print(const std::string& text,
 
 int num_of(const Result<codegen::Artifact>& artifact, std::string_view part) {
   REQUIRE_OK(artifact);
-  return count(artifact->bytes, part);
+  return num_times(artifact->bytes, part);
 }
 
 TEST_CASE("a ring buffer may have one stage") { REQUIRE_OK(print(kProduct)); }
