@@ -1,0 +1,58 @@
+// Where ONNX's page says what its cases do not show: results by hand.
+#include "tests/onnx/imported.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace prunerc::onnx {
+namespace {
+
+template <typename Number>
+std::vector<Number> numbers_of(const ModelBuilder& model, const std::string& name = "y") {
+  const std::string bytes = computed(model, name);
+  std::vector<Number> out(bytes.size() / sizeof(Number));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+// 0, 1, 2, ...
+std::vector<float> counted_up(int64_t count) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i));
+  return values;
+}
+
+TEST_CASE("the nearest element is chosen by floats, in which 1 / 0.1 is 10") {
+  const auto shrunk = [](const std::string& coordinates, const std::string& rounding) {
+    ModelBuilder model(13);
+    model.output("y").floats("x", {30}, counted_up(30)).floats("scales", {1}, {0.1F});
+    ::onnx::NodeProto& node = model.node("Resize", {"x", "", "scales"}, {"y"});
+    add_text(node, "coordinate_transformation_mode", coordinates);
+    add_text(node, "nearest_mode", rounding);
+    return numbers_of<float>(model);
+  };
+  CHECK(shrunk("asymmetric", "floor") == std::vector<float>{0, 10, 20});
+  CHECK(shrunk("asymmetric", "ceil") == std::vector<float>{0, 10, 20});
+  // (o + 0.5) * 10 - 0.5 lies half way between two.
+  CHECK(shrunk("half_pixel", "round_prefer_floor") == std::vector<float>{4, 14, 24});
+  CHECK(shrunk("half_pixel", "round_prefer_ceil") == std::vector<float>{5, 15, 25});
+}
+
+TEST_CASE("aligned corners are the corners, whatever the quotient of the sizes is") {
+  // 29.0 / 7 * 7 is more than 29.
+  ModelBuilder model(13);
+  model.output("y").floats("x", {7}, counted_up(7)).ints("sizes", {29});
+  ::onnx::NodeProto& node = model.node("Resize", {"x", "", "", "sizes"}, {"y"});
+  add_text(node, "coordinate_transformation_mode", "align_corners");
+  add_text(node, "nearest_mode", "floor");
+  std::vector<float> wanted;
+  for (int64_t o = 0; o < 29; ++o) wanted.push_back(static_cast<float>(o * 6 / 28));
+  CHECK(numbers_of<float>(model) == wanted);
+}
+
+}  // namespace
+}  // namespace prunerc::onnx
