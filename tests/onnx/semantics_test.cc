@@ -54,5 +54,47 @@ TEST_CASE("aligned corners are the corners, whatever the quotient of the sizes i
   CHECK(numbers_of<float>(model) == wanted);
 }
 
+TEST_CASE("a vector of zeros is normalised to zeros") {
+  ModelBuilder model;
+  model.output("y").floats("x", {2, 3}, {0, 0, 0, 3, 0, 4});
+  model.node("LpNormalization", {"x"}, {"y"});
+  CHECK(numbers_of<float>(model) == std::vector<float>{0, 0, 0, 0.6F, 0, 0.8F});
+  add_int(*model.graph().mutable_node(0), "p", 1);
+  CHECK(numbers_of<float>(model) == std::vector<float>{0, 0, 0, 3.0F / 7, 0, 4.0F / 7});
+}
+
+TEST_CASE("a scalar is its own sum of exponentials, however large") {
+  ModelBuilder model;
+  model.input("x", {}).output("y");
+  model.node("ReduceLogSumExp", {"x"}, {"y"});
+  CHECK(has(text_of(model), "Y = X;"));
+}
+
+TEST_CASE("the numbers of Selu have more digits since set 6") {
+  for (const int64_t opset : {1, 6}) {
+    ModelBuilder model(opset);
+    model.input("x", {2}).output("y");
+    model.node("Selu", {"x"}, {"y"});
+    const std::string text = text_of(model);
+    INFO(text);
+    CHECK(has(text, opset == 1 ? "1.67320001" : "1.67326319"));
+    CHECK(has(text, opset == 1 ? "1.05069995" : "1.05070102"));
+  }
+}
+
+TEST_CASE("an axis is padded once, and an empty one has no places to step through") {
+  ModelBuilder model(18);
+  model.input("x", {2, 3}).output("y").ints("pads", {1, 0, 0, 1}).ints("axes", {0, -2});
+  model.node("Pad", {"x", "pads", "", "axes"}, {"y"});
+  CHECK(has(refusal_of(model), "an axis that is there twice"));
+  ModelBuilder empty;
+  empty.input("x", {2}).output("y").floats("e", {0}, {});
+  for (const char* name : {"starts", "axes", "steps"}) empty.ints(name, {name[0] == 'a' ? 0 : -1});
+  empty.ints("ends", {-9});
+  empty.node("Slice", {"e", "starts", "ends", "axes", "steps"}, {"cut"});
+  add_int(empty.node("Concat", {"x", "cut"}, {"y"}), "axis", 0);
+  CHECK(has(text_of(empty), "y: f32[2]"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
