@@ -96,5 +96,32 @@ TEST_CASE("an axis is padded once, and an empty one has no places to step throug
   CHECK(has(text_of(empty), "y: f32[2]"));
 }
 
+TEST_CASE("elements of any type are scattered, those of 32 bits and more are joined, too") {
+  for (const int type : {2, 9, 10, 16}) {
+    for (const char* op : {"ScatterND", "ScatterElements"}) {
+      const bool is_nd = op == std::string("ScatterND");
+      ModelBuilder model(18);
+      model.input("x", {4, 2}, type).input("u", {2, 2}, type).output("y", {}, type);
+      model.input("ids", is_nd ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{2, 2}, 7);
+      ::onnx::NodeProto& node = model.node(op, {"x", "ids", "u"}, {"y"});
+      INFO(op << " " << type);
+      CHECK(has(text_of(model), "last[i0,i1]"));
+      add_text(node, "reduction", "add");
+      CHECK(has(refusal_of(model), "this type"));
+    }
+  }
+}
+
+TEST_CASE("ONNX Runtime's own names of quantisation are those of ONNX") {
+  ModelBuilder model(11);
+  model.input("x", {2, 3}).output("y").floats("s", {3}, {0.5F, 1, 2});
+  model.node("QuantizeLinear", {"x", "s"}, {"q"}).set_domain("com.microsoft");
+  model.node("DequantizeLinear", {"q", "s"}, {"y"}).set_domain("com.microsoft");
+  const std::string text = text_of(model);
+  INFO(text);
+  CHECK(has(text, "u8(clamp(round(f32(X[i0,i1]) / f32(s[i1])), 0, 255))"));
+  CHECK(has(text, "f32(X[i0,i1]) * s[i1]"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx

@@ -110,7 +110,10 @@ constexpr RowEntry kRows[] = {{"QuantizeLinear", quantize},
                               {"DequantizeLinear", dequantize},
                               {"DynamicQuantizeLinear", dynamic_quantize},
                               {"QLinearConv", qlinear_conv},
-                              {"QLinearMatMul", qlinear_matmul}};
+                              {"QLinearMatMul", qlinear_matmul},
+                              // ONNX Runtime's tools write them with types that ONNX had not yet.
+                              {"com.microsoft.QuantizeLinear", quantize},
+                              {"com.microsoft.DequantizeLinear", dequantize}};
 
 }  // namespace
 
