@@ -51,6 +51,21 @@ std::vector<Attribute> resolved(const Node& node, const std::vector<Attribute>* 
   return out;
 }
 
+// What no row makes sense of; empty: nothing.
+std::string unreadable(const Node& node, const std::vector<Attribute>& attributes,
+                       const std::vector<const Value*>& inputs) {
+  for (const Attribute& item : attributes) {
+    // It has no text, and only a constant has use for it.
+    if (item.f && node.op != "Constant" && std::isnan(*item.f))
+      return "the attribute " + item.name + ", which is not a number";
+  }
+  for (const Value* input : inputs) {
+    if (input != nullptr && input->is_sequence && !takes_sequences(node.op))
+      return "a sequence where a tensor is expected";
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> Importer::define(Scope& scope, const std::string& name, const Value* value) {
@@ -135,13 +150,10 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
     return {};
   }
   const std::vector<Attribute> attributes = resolved(node, scope.attributes);
-  for (const Attribute& item : attributes) {
-    // It has no text, and only a constant makes sense of it.
-    if (item.f && node.op != "Constant" && std::isnan(*item.f)) {
-      misses_more_than_operands_ = true;
-      miss(node, printable_line("the attribute " + item.name + ", which is not a number"), scope);
-      return {};
-    }
+  if (std::string why = unreadable(node, attributes, inputs); !why.empty()) {
+    misses_more_than_operands_ = true;
+    miss(node, std::move(why), scope);
+    return {};
   }
   Row row(*this, node, opset, inputs, attributes);
   Scope* const before = scope_;

@@ -143,6 +143,10 @@ std::string Importer::input_name(const Value* value) const {
 }
 
 Result<void> Importer::add_output(const std::string& name, const Value* value) {
+  if (value->is_sequence) {
+    return error(Diag::kOnnxUnsupported, model_.path,
+                 printable_line("  its output '" + name + "' is a sequence of tensors"));
+  }
   // Ours, though rows see it as const.
   Value* result = value->is_result && !value->is_output ? const_cast<Value*>(value) : nullptr;
   if (result == nullptr) {

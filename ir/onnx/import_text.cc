@@ -98,7 +98,7 @@ std::string Importer::free_name_beside_outputs(std::string_view wanted) {
 }
 
 Value* Importer::new_value(ir::DType dtype, std::vector<int64_t> shape) {
-  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false});
+  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false, false, {}});
   return &values_.back();
 }
 
@@ -120,6 +120,13 @@ const Value* Importer::constant(const ir::Tensor& tensor) {
 const Value* Importer::constant(const Constant& constant) {
   Value* const value = new_value(*constant.dtype, constant.shape);
   value->known = constant;
+  return value;
+}
+
+const Value* Importer::sequence(std::vector<const Value*> parts) {
+  Value* const value = new_value(parts.empty() ? ir::DType::kF32 : parts[0]->dtype, {});
+  value->is_sequence = true;
+  value->parts = std::move(parts);
   return value;
 }
 

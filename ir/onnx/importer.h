@@ -39,6 +39,7 @@ class Importer {
   const Value* constant(const ir::Tensor& tensor);
   /// One of the model's, whose bytes are not copied.
   const Value* constant(const Constant& constant);
+  const Value* sequence(std::vector<const Value*> parts);
   /// A branch or a body, in the scope of the node that has it.
   Result<std::vector<const Value*>> import_graph(const Graph& graph,
                                                  const std::vector<const Value*>& inputs);

@@ -23,6 +23,8 @@ struct Value {
   std::optional<Constant> known;  ///< its elements, where the model has them
   bool is_result = false;         ///< of a call
   bool is_output = false;
+  bool is_sequence = false;         ///< no tensor, but a list of tensors
+  std::vector<const Value*> parts;  ///< of a sequence
 
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t num_elements() const;
@@ -102,6 +104,7 @@ class Row {
   const Value* constant(const Constant& constant);
   const Value* scalar(ir::DType dtype, double value);
   const Value* int_vector(const std::vector<int64_t>& values);
+  const Value* sequence(std::vector<const Value*> parts);
 
   /// Result number `i` of the node, if it has so many.
   void set(std::size_t i, const Value* value) {
@@ -146,6 +149,8 @@ struct RowEntry {
 RowFn find_row(std::string_view op);
 /// The operators that have one.
 std::vector<std::string_view> row_names();
+/// Whether the row looks for sequences among its operands; all others have tensors alone.
+bool takes_sequences(std::string_view op);
 
 std::span<const RowEntry> pointwise_rows();
 std::span<const RowEntry> shape_rows();
@@ -164,6 +169,7 @@ std::span<const RowEntry> math_rows();
 std::span<const RowEntry> sample_rows();
 std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
+std::span<const RowEntry> sequence_rows();
 // Of the domain com.microsoft.
 std::span<const RowEntry> contrib_norm_rows();
 std::span<const RowEntry> contrib_pointwise_rows();
