@@ -60,8 +60,11 @@ std::string unreadable(const Node& node, const std::vector<Attribute>& attribute
       return "the attribute " + item.name + ", which is not a number";
   }
   for (const Value* input : inputs) {
-    if (input != nullptr && input->is_sequence && !takes_sequences(node.op))
+    if (input == nullptr) continue;
+    if (input->is_sequence && !takes_sequences(node.op))
       return "a sequence where a tensor is expected";
+    if (input->stands_for != 0 && !takes_stand_ins(node.op))
+      return "an operand of " + type_name(input->stands_for);
   }
   return {};
 }
@@ -257,7 +260,7 @@ Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
 void Importer::add_initializers(const Graph& graph, Scope& scope) {
   for (const auto& [name, constant] : graph.initializers) {
     if (scope.values.contains(name)) continue;
-    if (!constant.dtype) {
+    if (!constant.dtype && !constant.stand_in) {
       // Whoever reads it says so.
       Node node;
       node.op = "a constant of " + type_name(constant.onnx_type);
@@ -267,8 +270,7 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
       miss(node, "there is no such type here", scope);
       continue;
     }
-    Value* const value = new_value(*constant.dtype, constant.shape);
-    value->known = constant;
+    const Value* const value = this->constant(constant);
     name_value(value, name);
     scope.values.emplace(name, value);
   }

@@ -143,9 +143,11 @@ std::string Importer::input_name(const Value* value) const {
 }
 
 Result<void> Importer::add_output(const std::string& name, const Value* value) {
-  if (value->is_sequence) {
+  if (value->is_sequence || value->stands_for != 0) {
+    const std::string what =
+        value->is_sequence ? "a sequence of tensors" : "of " + type_name(value->stands_for);
     return error(Diag::kOnnxUnsupported, model_.path,
-                 printable_line("  its output '" + name + "' is a sequence of tensors"));
+                 printable_line("  its output '" + name + "' is " + what));
   }
   // Ours, though rows see it as const.
   Value* result = value->is_result && !value->is_output ? const_cast<Value*>(value) : nullptr;

@@ -98,7 +98,7 @@ std::string Importer::free_name_beside_outputs(std::string_view wanted) {
 }
 
 Value* Importer::new_value(ir::DType dtype, std::vector<int64_t> shape) {
-  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false, false, {}});
+  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false, false, {}, 0});
   return &values_.back();
 }
 
@@ -118,8 +118,11 @@ const Value* Importer::constant(const ir::Tensor& tensor) {
 }
 
 const Value* Importer::constant(const Constant& constant) {
-  Value* const value = new_value(*constant.dtype, constant.shape);
+  Value* const value =
+      new_value(constant.dtype ? *constant.dtype : *constant.stand_in, constant.shape);
   value->known = constant;
+  value->known->dtype = value->dtype;
+  if (!constant.dtype) value->stands_for = constant.onnx_type;
   return value;
 }
 

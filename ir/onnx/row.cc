@@ -206,6 +206,12 @@ const Value* Row::sequence(std::vector<const Value*> parts) {
   return importer_.sequence(std::move(parts));
 }
 
+const Value* Row::standing_for(const Value* result, int32_t onnx_type) {
+  // The importer's, though rows see it as const.
+  const_cast<Value*>(result)->stands_for = onnx_type;
+  return result;
+}
+
 Error Row::unsupported(std::string_view why) const {
   return error(Diag::kOnnxNode, node_.op, node_.name, std::string(why));
 }

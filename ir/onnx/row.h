@@ -25,6 +25,8 @@ struct Value {
   bool is_output = false;
   bool is_sequence = false;         ///< no tensor, but a list of tensors
   std::vector<const Value*> parts;  ///< of a sequence
+  int32_t stands_for =
+      0;  ///< the type of ONNX whose numbers these are, if that is no DType; else 0
 
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t num_elements() const;
@@ -105,6 +107,8 @@ class Row {
   const Value* scalar(ir::DType dtype, double value);
   const Value* int_vector(const std::vector<int64_t>& values);
   const Value* sequence(std::vector<const Value*> parts);
+  /// A result of a call, as numbers of a type of ONNX that is no DType; 0: of its own.
+  const Value* standing_for(const Value* result, int32_t onnx_type);
 
   /// Result number `i` of the node, if it has so many.
   void set(std::size_t i, const Value* value) {
@@ -149,6 +153,8 @@ struct RowEntry {
 RowFn find_row(std::string_view op);
 /// The operators that have one.
 std::vector<std::string_view> row_names();
+/// Whether the row minds that operands stand for another type.
+bool takes_stand_ins(std::string_view op);
 /// Whether the row looks for sequences among its operands; all others have tensors alone.
 bool takes_sequences(std::string_view op);
 

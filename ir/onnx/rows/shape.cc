@@ -35,7 +35,7 @@ Result<void> size(Row& row) {
 
 Result<void> constant(Row& row) {
   if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
-    if (!value->tensor->dtype)
+    if (!value->tensor->dtype && !value->tensor->stand_in)
       return row.unsupported("the type " + type_name(value->tensor->onnx_type));
     row.set(0, row.constant(*value->tensor));
     return {};
