@@ -123,5 +123,52 @@ TEST_CASE("ONNX Runtime's own names of quantisation are those of ONNX") {
   CHECK(has(text, "f32(X[i0,i1]) * s[i1]"));
 }
 
+// A network that sums what it reads, of two sequences of which the first is short.
+ModelBuilder sums(const std::string& direction) {
+  ModelBuilder model(14);
+  model.output("y").output("last").floats("x", {3, 2, 1}, {1, 8, 2, 16, 4, 32}).ints("n", {2, 3});
+  model.floats("w", {1, 1, 1}, {1}).floats("r", {1, 1, 1}, {1});
+  ::onnx::NodeProto& node = model.node("RNN", {"x", "w", "r", "", "n"}, {"y", "last"});
+  add_text(node, "direction", direction);
+  ::onnx::AttributeProto& activations = *node.add_attribute();
+  activations.set_name("activations");
+  activations.set_type(::onnx::AttributeProto::STRINGS);
+  activations.add_strings("Relu");
+  return model;
+}
+
+TEST_CASE("a sequence that has ended keeps its state and gives zeros") {
+  const ModelBuilder forward = sums("forward"), reverse = sums("reverse");
+  CHECK(numbers_of<float>(forward) == std::vector<float>{1, 8, 3, 24, 0, 56});
+  CHECK(numbers_of<float>(forward, "last") == std::vector<float>{3, 56});
+  CHECK(numbers_of<float>(reverse) == std::vector<float>{3, 56, 2, 48, 0, 32});
+  CHECK(numbers_of<float>(reverse, "last") == std::vector<float>{3, 56});
+}
+
+TEST_CASE("the cells of sequences that have ended are kept, too; full ones have no question") {
+  ModelBuilder model(14);
+  model.input("x", {3, 2, 4}).input("n", {2}, 6).output("y").output("cell");
+  model.floats("w", {1, 8, 4}, std::vector<float>(32, 0.5F));
+  model.floats("r", {1, 8, 2}, std::vector<float>(16, 0.5F));
+  ::onnx::NodeProto& node = model.node("LSTM", {"x", "w", "r", "", "n"}, {"y", "", "cell"});
+  CHECK(count_of(text_of(model), "= kept(") == 6);
+  node.set_input(4, "full");
+  model.ints("full", {3, 3});
+  CHECK_FALSE(has(text_of(model), "kept"));
+  model.ints("wrong", {3});
+  node.set_input(4, "wrong");
+  CHECK(has(refusal_of(model), "lengths of another shape or type"));
+}
+
+TEST_CASE("queries of a cache of counted keys are the last of them") {
+  ModelBuilder model(24);
+  for (const char* name : {"q", "k", "v"}) model.input(name, {1, 2, name[0] == 'q' ? 2 : 8, 4});
+  model.input("n", {1}, 7).output("y");
+  ::onnx::NodeProto& node = model.node("Attention", {"q", "k", "v", "", "", "", "n"}, {"y"});
+  CHECK_FALSE(has(text_of(model), "i64(t)"));
+  add_int(node, "is_causal", 1);
+  CHECK(has(text_of(model), "i64(s) < i64(N[b]) && i64(s) - i64(t) <= i64(N[b]) - 2"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
