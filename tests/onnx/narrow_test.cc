@@ -95,5 +95,23 @@ TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
   CHECK(has(refusal_of(model), "a zero point of this type"));
 }
 
+TEST_CASE("what a condition chooses has the scale of the result") {
+  ModelBuilder model;
+  model.output("y", {}, kU8).floats("sx", {}, {0.5F}).floats("sy", {}, {1}).floats("sz", {}, {2});
+  add_known(model, "c", 9, {3}, {1, 0, 1});
+  add_known(model, "x", kU8, {3}, {10, 20, 14});
+  add_known(model, "zx", kU8, {}, {10});
+  add_known(model, "other", kU8, {}, {4});
+  add_known(model, "zy", kU8, {}, {2});
+  add_known(model, "zz", kU8, {}, {100});
+  ::onnx::NodeProto& node =
+      model.node("QLinearWhere", {"c", "x", "sx", "zx", "other", "sy", "zy", "sz", "zz"}, {"y"});
+  node.set_domain("com.microsoft");
+  // (10 - 10) * 0.5 / 2, (4 - 2) * 1 / 2 and (14 - 10) * 0.5 / 2, all behind 100.
+  CHECK(computed(model, "y") == std::string("\x64\x65\x65"));
+  node.set_input(0, "x");
+  CHECK(has(refusal_of(model), "operands of these types"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
