@@ -170,5 +170,16 @@ TEST_CASE("queries of a cache of counted keys are the last of them") {
   CHECK(has(text_of(model), "i64(s) < i64(N[b]) && i64(s) - i64(t) <= i64(N[b]) - 2"));
 }
 
+TEST_CASE("the nearest pixel is chosen before it is turned back into the image") {
+  ModelBuilder model(20);
+  model.output("y").floats("x", {1, 1, 1, 4}, {1, 2, 3, 4});
+  // Places -1.5 and -0.5: pixel -2, which is turned back to 1, and pixel 0.
+  model.floats("grid", {1, 1, 2, 2}, {-1.5F, 0, -1, 0});
+  ::onnx::NodeProto& node = model.node("GridSample", {"x", "grid"}, {"y"});
+  add_text(node, "mode", "nearest");
+  add_text(node, "padding_mode", "reflection");
+  CHECK(numbers_of<float>(model) == std::vector<float>{2, 1});
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
