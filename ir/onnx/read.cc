@@ -97,8 +97,10 @@ std::string typed_bytes(const ::onnx::TensorProto& proto, const TypeRow& type) {
 // The numbers of a stand-in as it holds them. Of two in a byte the first has the lower bits.
 std::string widened(const Constant& constant) {
   const bool is_byte = ir::byte_size(*constant.stand_in) == 1;
+  const auto count = static_cast<std::size_t>(constant.num_elements());
   std::string out;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(constant.num_elements()); ++i) {
+  out.reserve(count * static_cast<std::size_t>(ir::byte_size(*constant.stand_in)));
+  for (std::size_t i = 0; i < count; ++i) {
     if (is_byte) {
       const int both = static_cast<uint8_t>(constant.bytes[i / 2]);
       const int one = i % 2 == 0 ? both & 15 : both >> 4;

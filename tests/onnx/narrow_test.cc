@@ -95,6 +95,60 @@ TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
   CHECK(has(refusal_of(model), "a zero point of this type"));
 }
 
+TEST_CASE("rows of a table of few bits have a scale for each block") {
+  const std::vector<int> bytes = {0,    0,    0,    0,    0,    0,    0,    0,
+                                  0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
+  // Row 1 has 0 to 15, half as large, counted from `from`.
+  const auto taken = [&](int type, int zero) {
+    ModelBuilder model(21);
+    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", {-1});
+    add_known(model, "x", type,
+              type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16}, bytes);
+    std::vector<std::string> inputs = {"x", "ids", "s"};
+    if (zero >= 0) inputs.emplace_back("z");
+    if (zero >= 0)
+      add_known(model, "z", type, {2, 1},
+                type == kU8 ? std::vector<int>{0, zero} : std::vector<int>{zero << 4});
+    ::onnx::NodeProto& node = model.node("GatherBlockQuantized", inputs, {"y"});
+    node.set_domain("com.microsoft");
+    add_int(node, "block_size", 16);
+    return floats_of(model);
+  };
+  const auto wanted = [](int from, bool is_signed) {
+    std::vector<float> out;
+    for (int i = 0; i < 16; ++i)
+      out.push_back(0.5F * static_cast<float>((is_signed && i > 7 ? i - 16 : i) - from));
+    return out;
+  };
+  CHECK(taken(kU8, -1) == wanted(8, false));
+  CHECK(taken(kU8, 3) == wanted(3, false));
+  CHECK(taken(kU4, -1) == wanted(0, false));
+  CHECK(taken(kI4, -1) == wanted(0, true));
+  CHECK(taken(kI4, 3) == wanted(3, true));
+}
+
+TEST_CASE("tables that do not fit are refused") {
+  ModelBuilder model(21);
+  model.input("x", {2, 8}, kU8).input("ids", {3}, 7).input("s", {2, 1}).output("y");
+  ::onnx::NodeProto& node = model.node("GatherBlockQuantized", {"x", "ids", "s"}, {"y"});
+  node.set_domain("com.microsoft");
+  add_int(node, "block_size", 16);
+  CHECK(has(text_of(model), "y: f32[3,16]"));
+  add_int(node, "bits", 3);
+  CHECK(has(refusal_of(model), "weights of 3 bits"));
+  node.mutable_attribute(1)->set_i(8);
+  node.mutable_attribute(0)->set_i(8);
+  CHECK(has(refusal_of(model), "blocks of 8 weights"));
+  node.mutable_attribute(0)->set_i(16);
+  CHECK(has(text_of(model), "y: f32[3,8]"));
+  add_int(node, "quantize_axis", 0);
+  CHECK(has(refusal_of(model), "a table of this shape or type, or these axes"));
+  node.mutable_attribute(2)->set_i(1);
+  node.set_input(2, "wide");
+  model.input("wide", {2, 2});
+  CHECK(has(refusal_of(model), "scales or zero points of another shape"));
+}
+
 TEST_CASE("what a condition chooses has the scale of the result") {
   ModelBuilder model;
   model.output("y", {}, kU8).floats("sx", {}, {0.5F}).floats("sy", {}, {1}).floats("sz", {}, {2});

@@ -148,7 +148,7 @@ constexpr RowEntry kRows[] = {{"QuantizeLinear", quantize},
 std::span<const RowEntry> quant_rows() { return kRows; }
 
 bool takes_stand_ins(std::string_view op) {
-  return op == "QuantizeLinear" || op == "DequantizeLinear";
+  return op == "QuantizeLinear" || op == "DequantizeLinear" || op == "GatherBlockQuantized";
 }
 
 Result<Quantized> dynamically_quantized(Row& row, const Value& x) {
