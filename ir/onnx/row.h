@@ -144,6 +144,9 @@ Result<std::vector<const Value*>> joined_in_groups(std::vector<const Value*> val
 /// The parts one after the other along an axis, as Concat puts them. Errors: OnnxNode.
 Result<const Value*> concatenated(Row& row, const std::vector<const Value*>& parts, int64_t along);
 
+/// The same along a new axis, as Concat puts them where each is one place.
+Result<const Value*> stacked(Row& row, const std::vector<const Value*>& parts, int64_t along);
+
 using RowFn = Result<void> (*)(Row& row);
 struct RowEntry {
   std::string_view op;

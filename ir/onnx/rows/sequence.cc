@@ -130,26 +130,11 @@ Result<void> split(Row& row) {
 }
 
 Result<void> concat(Row& row) {
-  PRUNERC_TRY(std::vector<const Value*> parts, need_parts(row));
+  PRUNERC_TRY(const std::vector<const Value*> parts, need_parts(row));
   if (parts.empty()) return row.unsupported("a sequence without parts");
-  int64_t along = row.attr_int("axis", 0);
-  if (row.attr_int("new_axis", 0) != 0) {
-    const std::optional<int> axis = axis_of(along, parts[0]->rank() + 1);
-    if (!axis) return row.unsupported("an axis that is none");
-    along = *axis;
-    const int rank = parts[0]->rank();
-    for (const Value*& part : parts) {
-      if (part->rank() != rank) return row.unsupported("parts of different ranks or types");
-      std::vector<int64_t> shape = part->shape;
-      shape.insert(shape.begin() + *axis, 1);
-      const std::vector<std::string> target = index_list(rank + 1);
-      std::vector<std::string> reads = target;
-      reads.erase(reads.begin() + *axis);
-      PRUNERC_TRY(part, row.call("unsqueeze", {{"X", part}}, part->dtype, shape,
-                                 fmt::format("{} = {};", at("Y", target), at("X", reads))));
-    }
-  }
-  PRUNERC_TRY(const Value* const y, concatenated(row, parts, along));
+  const bool is_new = row.attr_int("new_axis", 0) != 0;
+  PRUNERC_TRY(const Value* const y,
+              (is_new ? stacked : concatenated)(row, parts, row.attr_int("axis", 0)));
   row.set(0, y);
   return {};
 }
@@ -170,7 +155,29 @@ std::span<const RowEntry> sequence_rows() { return kRows; }
 
 bool takes_sequences(std::string_view op) {
   return op == "SequenceAt" || op == "SequenceInsert" || op == "SequenceErase" ||
-         op == "SequenceLength" || op == "ConcatFromSequence" || op == "Identity";
+         op == "SequenceLength" || op == "ConcatFromSequence" || op == "Identity" || op == "Loop";
+}
+
+Result<const Value*> stacked(Row& row, const std::vector<const Value*>& parts, int64_t along) {
+  if (parts.empty()) return row.unsupported("no parts");
+  const int rank = parts[0]->rank();
+  const std::optional<int> axis = axis_of(along, rank + 1);
+  if (!axis) return row.unsupported("an axis that is none");
+  std::vector<const Value*> longer;
+  for (const Value* part : parts) {
+    if (part->rank() != rank || part->is_sequence || part->stands_for != 0)
+      return row.unsupported("parts of different ranks or types");
+    std::vector<int64_t> shape = part->shape;
+    shape.insert(shape.begin() + *axis, 1);
+    const std::vector<std::string> target = index_list(rank + 1);
+    std::vector<std::string> reads = target;
+    reads.erase(reads.begin() + *axis);
+    PRUNERC_TRY(const Value* const one,
+                row.call("unsqueeze", {{"X", part}}, part->dtype, shape,
+                         fmt::format("{} = {};", at("Y", target), at("X", reads))));
+    longer.push_back(one);
+  }
+  return concatenated(row, longer, *axis);
 }
 
 }  // namespace prunerc::onnx

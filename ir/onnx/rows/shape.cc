@@ -165,10 +165,64 @@ Result<void> branch(Row& row) {
   return {};
 }
 
+// What a loop's condition says now; it goes on where none is given.
+Result<bool> goes_on(Row& row, const Value* condition) {
+  if (condition == nullptr) return true;
+  if (!condition->known || condition->num_elements() != 1)
+    return row.unsupported("a condition that is known only at run time");
+  return condition->element(0) != 0;
+}
+
+/// Longer loops are no network.
+constexpr int64_t kMaxIterations = 4096;
+
+// A loop whose number of iterations is known: its body, so many times.
+Result<void> loop(Row& row) {
+  const Attribute* const body = row.find("body");
+  int64_t most = kMaxIterations + 1;
+  if (row.in(0) != nullptr) {
+    PRUNERC_TRY(const std::vector<int64_t> given, row.known_ints(0));
+    if (given.size() != 1) return row.unsupported("a number of iterations like this");
+    most = std::min(most, given[0]);
+  }
+  if (body == nullptr || !body->graph || row.num_inputs() < 2)
+    return row.unsupported("a loop without a body");
+  const std::size_t carried = row.num_inputs() - 2, given = body->graph->outputs.size();
+  if (given < 1 + carried || body->graph->inputs.size() != 2 + carried)
+    return row.unsupported("a body of other operands");
+  std::vector<const Value*> state = {nullptr, row.in(1)};
+  for (std::size_t i = 0; i < carried; ++i) {
+    PRUNERC_TRY(const Value* const value, row.need(2 + i));
+    state.push_back(value);
+  }
+  std::vector<std::vector<const Value*>> scans(given - 1 - carried);
+  for (int64_t i = 0; i < most; ++i) {
+    PRUNERC_TRY(const bool runs, goes_on(row, state[1]));
+    if (!runs) break;
+    if (i == kMaxIterations) return row.unsupported("more than 4096 iterations");
+    state[0] = row.scalar(ir::DType::kI64, static_cast<double>(i));
+    if (state[1] == nullptr) state[1] = row.scalar(ir::DType::kBool, 1);
+    PRUNERC_TRY(const std::vector<const Value*> results,
+                row.importer().import_graph(*body->graph, state));
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (results[r] == nullptr) return row.unsupported("what its body needs");
+      (r <= carried ? state[1 + r] : scans[r - 1 - carried].emplace_back()) = results[r];
+    }
+  }
+  for (std::size_t i = 0; i < carried; ++i) row.set(i, state[2 + i]);
+  for (std::size_t i = 0; i < scans.size(); ++i) {
+    if (!row.wants_output(carried + i)) continue;
+    if (scans[i].empty()) return row.unsupported("no iterations");
+    PRUNERC_TRY(const Value* const all, stacked(row, scans[i], 0));
+    row.set(carried + i, all);
+  }
+  return {};
+}
+
 constexpr RowEntry kRows[] = {{"Shape", shape},       {"Size", size},
                               {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
                               {"Range", range},       {"EyeLike", eye_like},
-                              {"If", branch}};
+                              {"If", branch},         {"Loop", loop}};
 
 }  // namespace
 
