@@ -135,6 +135,14 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     return {};
   }
   if (!is_reachable) {
+    for (const std::string& name : node.inputs) {
+      const auto typeless = typeless_.find(name);
+      const Value* const* const value = find(scope, name);
+      if (typeless == typeless_.end() || value == nullptr || *value != nullptr) continue;
+      misses_more_than_operands_ = true;
+      miss(node, "an operand of " + typeless->second, scope);
+      return {};
+    }
     for (const std::string& name : node.outputs) {
       if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
     }
@@ -262,12 +270,8 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
     if (scope.values.contains(name)) continue;
     if (!constant.dtype && !constant.stand_in) {
       // Whoever reads it says so.
-      Node node;
-      node.op = "a constant of " + type_name(constant.onnx_type);
-      node.name = name;
-      node.outputs = {name};
-      misses_more_than_operands_ = true;
-      miss(node, "there is no such type here", scope);
+      scope.values.emplace(name, nullptr);
+      typeless_[name] = type_name(constant.onnx_type);
       continue;
     }
     const Value* const value = this->constant(constant);

@@ -184,6 +184,11 @@ Result<void> Importer::add_outputs(const Scope& scope) {
                    printable_line("its output '" + info.name + "' is given twice"));
     }
     if (found->second != nullptr) PRUNERC_TRY_VOID(add_output(info.name, found->second));
+    const auto typeless = typeless_.find(info.name);
+    if (found->second == nullptr && typeless != typeless_.end() && !options_.partial) {
+      return error(Diag::kOnnxUnsupported, model_.path,
+                   printable_line("  its output '" + info.name + "' is of " + typeless->second));
+    }
   }
   for (const auto& [name, value] : read_by_missing_) {
     if (!value->is_result || value->is_output || !done.insert(name).second) continue;

@@ -110,6 +110,7 @@ class Importer {
   std::set<std::string> dims_, dims_unbound_;
   Missing missing_;
   std::vector<std::pair<std::string, const Value*>> read_by_missing_;
+  std::map<std::string, std::string> typeless_;  // constants of types that we have not, and these
   std::optional<Error> first_operand_;
   bool misses_more_than_operands_ = false;
   Scope* scope_ = nullptr;  // of the node at hand
