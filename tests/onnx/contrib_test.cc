@@ -441,6 +441,7 @@ TEST_CASE("recurrent networks of bytes that do not fit are refused") {
   CHECK(has(with(1, {{1, 5, 12}}), "operands of these shapes or types"));
   CHECK(has(with(1, {{1, 12, 5}, kI8}), "operands that do not fit together"));
   CHECK(has(with(3, {{1, 24}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(4, {{2}, kI32}), "sequences of different lengths"));
   CHECK(has(with(7, {{1, 8}}), "peepholes of another shape or type"));
   CHECK(has(with(8, {{1}, kF16}), "a scale or zero point of another type"));
   CHECK(has(with(9, {{1}, kU8}), "a scale or zero point of another type"));

@@ -179,6 +179,9 @@ Result<Layer> layer_of(Row& row, const Form& form) {
     return row.unsupported("operands that do not fit together");
   if (l.steps > kMaxSteps) return row.unsupported("more than 1024 steps");
   PRUNERC_TRY(l.lengths, lengths_of(row, l));
+  // What has ended would count where all of a state is spread over 8 bits.
+  if (l.lengths != nullptr && form.weights == Weights::kBytes)
+    return row.unsupported("sequences of different lengths");
   PRUNERC_TRY(l.functions, functions_of(row, form, l.directions));
   l.functions_each = form.activations.size();
   return l;
