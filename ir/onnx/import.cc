@@ -88,14 +88,18 @@ void Importer::miss(const Node& node, std::string why, Scope& scope) {
   }
 }
 
+// Functions that call each other twice each would double the number without end, as loops within loops would.
+Result<void> Importer::count_node() {
+  if (++num_nodes_ <= kMaxNodes) return {};
+  return error(Diag::kOnnxMalformed, model_.path,
+               fmt::format("it has more than {} nodes", kMaxNodes));
+}
+
 Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope) {
   if (scope.depth > kMaxScopes)
     return error(Diag::kOnnxMalformed, model_.path, "its functions call each other without end");
   for (const Node& node : nodes) {
-    // Functions that call each other twice each would double the number without end.
-    if (++num_nodes_ > kMaxNodes)
-      return error(Diag::kOnnxMalformed, model_.path,
-                   fmt::format("it has more than {} nodes", kMaxNodes));
+    PRUNERC_TRY_VOID(count_node());
     PRUNERC_TRY_VOID(import_node(node, scope));
     if (made_bytes_ > kMaxMadeBytes)
       return error(Diag::kOnnxMalformed, model_.path,
@@ -244,6 +248,7 @@ Result<void> Importer::import_function(const Function& function, const Node& nod
 
 Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
                                                          const std::vector<const Value*>& inputs) {
+  PRUNERC_TRY_VOID(count_node());
   Scope inner;
   inner.outer = scope_;
   inner.opsets = scope_->opsets;

@@ -63,6 +63,7 @@ class Importer {
   Result<void> add_input(const ValueInfo& info, Scope& scope);
   Result<std::vector<int64_t>> input_shape(const ValueInfo& info);
   void add_initializers(const Graph& graph, Scope& scope);
+  Result<void> count_node();
   Result<void> import_nodes(const std::vector<Node>& nodes, Scope& scope);
   Result<void> import_node(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
