@@ -51,6 +51,24 @@ std::vector<Attribute> resolved(const Node& node, const std::vector<Attribute>* 
   return out;
 }
 
+// What no row makes sense of; empty: nothing.
+std::string unreadable(const Node& node, const std::vector<Attribute>& attributes,
+                       const std::vector<const Value*>& inputs) {
+  for (const Attribute& item : attributes) {
+    // It has no text, and only a constant has use for it.
+    if (item.f && node.op != "Constant" && std::isnan(*item.f))
+      return "the attribute " + item.name + ", which is not a number";
+  }
+  for (const Value* input : inputs) {
+    if (input == nullptr) continue;
+    if (input->is_sequence && !takes_sequences(node.op))
+      return "a sequence where a tensor is expected";
+    if (input->stands_for != 0 && !takes_stand_ins(node.op))
+      return "an operand of " + type_name(input->stands_for);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> Importer::define(Scope& scope, const std::string& name, const Value* value) {
@@ -70,14 +88,18 @@ void Importer::miss(const Node& node, std::string why, Scope& scope) {
   }
 }
 
+// Functions that call each other twice each would double the number without end, as loops within loops would.
+Result<void> Importer::count_node() {
+  if (++num_nodes_ <= kMaxNodes) return {};
+  return error(Diag::kOnnxMalformed, model_.path,
+               fmt::format("it has more than {} nodes", kMaxNodes));
+}
+
 Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope) {
   if (scope.depth > kMaxScopes)
     return error(Diag::kOnnxMalformed, model_.path, "its functions call each other without end");
   for (const Node& node : nodes) {
-    // Functions that call each other twice each would double the number without end.
-    if (++num_nodes_ > kMaxNodes)
-      return error(Diag::kOnnxMalformed, model_.path,
-                   fmt::format("it has more than {} nodes", kMaxNodes));
+    PRUNERC_TRY_VOID(count_node());
     PRUNERC_TRY_VOID(import_node(node, scope));
     if (made_bytes_ > kMaxMadeBytes)
       return error(Diag::kOnnxMalformed, model_.path,
@@ -117,6 +139,14 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     return {};
   }
   if (!is_reachable) {
+    for (const std::string& name : node.inputs) {
+      const auto typeless = typeless_.find(name);
+      const Value* const* const value = find(scope, name);
+      if (typeless == typeless_.end() || value == nullptr || *value != nullptr) continue;
+      misses_more_than_operands_ = true;
+      miss(node, "an operand of " + typeless->second, scope);
+      return {};
+    }
     for (const std::string& name : node.outputs) {
       if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
     }
@@ -135,13 +165,10 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
     return {};
   }
   const std::vector<Attribute> attributes = resolved(node, scope.attributes);
-  for (const Attribute& item : attributes) {
-    // It has no text, and only a constant makes sense of it.
-    if (item.f && node.op != "Constant" && std::isnan(*item.f)) {
-      misses_more_than_operands_ = true;
-      miss(node, printable_line("the attribute " + item.name + ", which is not a number"), scope);
-      return {};
-    }
+  if (std::string why = unreadable(node, attributes, inputs); !why.empty()) {
+    misses_more_than_operands_ = true;
+    miss(node, std::move(why), scope);
+    return {};
   }
   Row row(*this, node, opset, inputs, attributes);
   Scope* const before = scope_;
@@ -221,6 +248,7 @@ Result<void> Importer::import_function(const Function& function, const Node& nod
 
 Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
                                                          const std::vector<const Value*>& inputs) {
+  PRUNERC_TRY_VOID(count_node());
   Scope inner;
   inner.outer = scope_;
   inner.opsets = scope_->opsets;
@@ -245,18 +273,13 @@ Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
 void Importer::add_initializers(const Graph& graph, Scope& scope) {
   for (const auto& [name, constant] : graph.initializers) {
     if (scope.values.contains(name)) continue;
-    if (!constant.dtype) {
+    if (!constant.dtype && !constant.stand_in) {
       // Whoever reads it says so.
-      Node node;
-      node.op = "a constant of " + type_name(constant.onnx_type);
-      node.name = name;
-      node.outputs = {name};
-      misses_more_than_operands_ = true;
-      miss(node, "there is no such type here", scope);
+      scope.values.emplace(name, nullptr);
+      typeless_[name] = type_name(constant.onnx_type);
       continue;
     }
-    Value* const value = new_value(*constant.dtype, constant.shape);
-    value->known = constant;
+    const Value* const value = this->constant(constant);
     name_value(value, name);
     scope.values.emplace(name, value);
   }

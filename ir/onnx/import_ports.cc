@@ -142,6 +142,12 @@ std::string Importer::input_name(const Value* value) const {
 }
 
 Result<void> Importer::add_output(const std::string& name, const Value* value) {
+  if (value->is_sequence || value->stands_for != 0) {
+    const std::string what =
+        value->is_sequence ? "a sequence of tensors" : "of " + type_name(value->stands_for);
+    return error(Diag::kOnnxUnsupported, model_.path,
+                 printable_line("  its output '" + name + "' is " + what));
+  }
   // Ours, though rows see it as const.
   Value* result = value->is_result && !value->is_output ? const_cast<Value*>(value) : nullptr;
   if (result == nullptr) {
@@ -177,6 +183,11 @@ Result<void> Importer::add_outputs(const Scope& scope) {
                    printable_line("its output '" + info.name + "' is given twice"));
     }
     if (found->second != nullptr) PRUNERC_TRY_VOID(add_output(info.name, found->second));
+    const auto typeless = typeless_.find(info.name);
+    if (found->second == nullptr && typeless != typeless_.end() && !options_.partial) {
+      return error(Diag::kOnnxUnsupported, model_.path,
+                   printable_line("  its output '" + info.name + "' is of " + typeless->second));
+    }
   }
   for (const auto& [name, value] : read_by_missing_) {
     if (!value->is_result || value->is_output || !done.insert(name).second) continue;

@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kMaxFolded = 100'000;
 /// The same of a call, and of all together: seconds of the interpreter. Units: its steps.
 constexpr double kMaxFoldSteps = 1 << 22, kMaxAllFoldSteps = 1 << 25;
+/// What a new operator takes before its first step: a loop may write one in each iteration.
+constexpr double kCompileSteps = 1 << 10;
 constexpr std::size_t kMaxName = 48;
 
 std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
@@ -97,7 +99,7 @@ std::string Importer::free_name_beside_outputs(std::string_view wanted) {
 }
 
 Value* Importer::new_value(ir::DType dtype, std::vector<int64_t> shape) {
-  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false});
+  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false, false, {}, 0});
   return &values_.back();
 }
 
@@ -117,8 +119,20 @@ const Value* Importer::constant(const ir::Tensor& tensor) {
 }
 
 const Value* Importer::constant(const Constant& constant) {
-  Value* const value = new_value(*constant.dtype, constant.shape);
+  Value* const value =
+      new_value(constant.dtype ? *constant.dtype : *constant.stand_in, constant.shape);
   value->known = constant;
+  value->known->dtype = value->dtype;
+  if (!constant.dtype) value->stands_for = constant.onnx_type;
+  return value;
+}
+
+const Value* Importer::sequence(std::vector<const Value*> parts) {
+  Value* const value = new_value(parts.empty() ? ir::DType::kF32 : parts[0]->dtype, {});
+  value->is_sequence = true;
+  value->parts = std::move(parts);
+  // As constants: chains of longer and longer sequences end, too.
+  made_bytes_ += static_cast<int64_t>(value->parts.size() * sizeof(const Value*));
   return value;
 }
 
@@ -154,6 +168,8 @@ std::optional<std::vector<const Value*>> Importer::fold(const std::string& op,
   if (elements > kMaxFolded) return std::nullopt;
   auto known = folded_.find(op);
   if (known == folded_.end()) {
+    if (kCompileSteps > kMaxAllFoldSteps - fold_steps_) return std::nullopt;
+    fold_steps_ += kCompileSteps;
     lang::CompileInput input;
     input.text = ops_[op];
     lang::LangResult compiled = lang::compile(input);

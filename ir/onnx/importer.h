@@ -39,6 +39,7 @@ class Importer {
   const Value* constant(const ir::Tensor& tensor);
   /// One of the model's, whose bytes are not copied.
   const Value* constant(const Constant& constant);
+  const Value* sequence(std::vector<const Value*> parts);
   /// A branch or a body, in the scope of the node that has it.
   Result<std::vector<const Value*>> import_graph(const Graph& graph,
                                                  const std::vector<const Value*>& inputs);
@@ -62,6 +63,7 @@ class Importer {
   Result<void> add_input(const ValueInfo& info, Scope& scope);
   Result<std::vector<int64_t>> input_shape(const ValueInfo& info);
   void add_initializers(const Graph& graph, Scope& scope);
+  Result<void> count_node();
   Result<void> import_nodes(const std::vector<Node>& nodes, Scope& scope);
   Result<void> import_node(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
@@ -109,6 +111,7 @@ class Importer {
   std::set<std::string> dims_, dims_unbound_;
   Missing missing_;
   std::vector<std::pair<std::string, const Value*>> read_by_missing_;
+  std::map<std::string, std::string> typeless_;  // constants of types that we have not, and these
   std::optional<Error> first_operand_;
   bool misses_more_than_operands_ = false;
   Scope* scope_ = nullptr;  // of the node at hand

@@ -24,8 +24,10 @@ struct Constant {
   int32_t onnx_type = 0;           ///< TensorProto.DataType
   std::optional<ir::DType> dtype;  ///< empty: a type that we have not
   std::vector<int64_t> shape;
-  std::string_view bytes;  ///< empty where there is no dtype
+  std::string_view bytes;  ///< empty where there is neither dtype nor stand_in
   std::shared_ptr<const void> owner;
+  /// Of integers of 4 and 16 bits, which have no dtype: that of `bytes`, which hold the same numbers wider.
+  std::optional<ir::DType> stand_in = std::nullopt;
 
   int64_t num_elements() const;
 };

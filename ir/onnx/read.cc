@@ -27,14 +27,16 @@ struct TypeRow {
   int32_t number;
   const char* name;
   std::optional<ir::DType> dtype;
-  int64_t bytes;  // 0: elements are not of one size
+  int64_t bytes;  // 0: elements are not of one size, or two share a byte
+  std::optional<ir::DType> stand_in = std::nullopt;
 };
 constexpr std::optional<ir::DType> kNone = std::nullopt;
+constexpr int32_t kInt16 = 5, kInt4 = 22;
 const TypeRow kTypes[] = {{1, "float", ir::DType::kF32, 4},
                           {2, "uint8", ir::DType::kU8, 1},
                           {3, "int8", ir::DType::kI8, 1},
-                          {4, "uint16", kNone, 2},
-                          {5, "int16", kNone, 2},
+                          {4, "uint16", kNone, 2, ir::DType::kI32},
+                          {kInt16, "int16", kNone, 2, ir::DType::kI32},
                           {6, "int32", ir::DType::kI32, 4},
                           {7, "int64", ir::DType::kI64, 8},
                           {8, "string", kNone, 0},
@@ -50,8 +52,8 @@ const TypeRow kTypes[] = {{1, "float", ir::DType::kF32, 4},
                           {18, "float8e4m3fnuz", kNone, 1},
                           {19, "float8e5m2", kNone, 1},
                           {20, "float8e5m2fnuz", kNone, 1},
-                          {21, "uint4", kNone, 0},
-                          {22, "int4", kNone, 0},
+                          {21, "uint4", kNone, 0, ir::DType::kU8},
+                          {kInt4, "int4", kNone, 0, ir::DType::kI8},
                           {23, "float4e2m1", kNone, 0}};
 
 const TypeRow* find_type(int32_t number) {
@@ -74,8 +76,11 @@ std::string packed(const Field& field) {
   return bytes;
 }
 
-std::string typed_bytes(const ::onnx::TensorProto& proto, ir::DType dtype) {
-  switch (dtype) {
+std::string typed_bytes(const ::onnx::TensorProto& proto, const TypeRow& type) {
+  if (!type.dtype)
+    return type.bytes == 2 ? packed<uint16_t>(proto.int32_data())
+                           : packed<uint8_t>(proto.int32_data());
+  switch (*type.dtype) {
     case ir::DType::kF32: return packed<float>(proto.float_data());
     case ir::DType::kF64: return packed<double>(proto.double_data());
     case ir::DType::kI64: return packed<int64_t>(proto.int64_data());
@@ -87,6 +92,27 @@ std::string typed_bytes(const ::onnx::TensorProto& proto, ir::DType dtype) {
     case ir::DType::kBool: return packed<uint8_t>(proto.int32_data());
   }
   return {};
+}
+
+// The numbers of a stand-in as it holds them. Of two in a byte the first has the lower bits.
+std::string widened(const Constant& constant) {
+  const bool is_byte = ir::byte_size(*constant.stand_in) == 1;
+  const auto count = static_cast<std::size_t>(constant.num_elements());
+  std::string out;
+  out.reserve(count * static_cast<std::size_t>(ir::byte_size(*constant.stand_in)));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_byte) {
+      const int both = static_cast<uint8_t>(constant.bytes[i / 2]);
+      const int one = i % 2 == 0 ? both & 15 : both >> 4;
+      out += static_cast<char>(constant.onnx_type == kInt4 && one > 7 ? one - 16 : one);
+      continue;
+    }
+    uint16_t bits = 0;
+    std::memcpy(&bits, constant.bytes.data() + i * sizeof bits, sizeof bits);
+    const int32_t number = constant.onnx_type == kInt16 ? static_cast<int16_t>(bits) : bits;
+    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  return out;
 }
 
 // A file read block by block: the whole of it need not be in memory beside the message.
@@ -173,9 +199,10 @@ class Reader {
     const std::optional<int64_t> bytes =
         tensor_bytes(type == nullptr || type->bytes == 0 ? 1 : type->bytes, out.shape);
     if (!bytes) return malformed("the tensor '" + proto.name() + "' has a shape that cannot be");
-    if (type == nullptr || !type->dtype) return out;
+    if (type == nullptr || !(type->dtype || type->stand_in)) return out;
     out.dtype = type->dtype;
-    const auto size = static_cast<uint64_t>(*bytes);
+    out.stand_in = type->stand_in;
+    const auto size = static_cast<uint64_t>(type->bytes == 0 ? (*bytes + 1) / 2 : *bytes);
     if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
       PRUNERC_TRY_VOID(external(proto, size, out));
     } else if (proto.has_raw_data()) {
@@ -183,14 +210,13 @@ class Reader {
       out.bytes = proto.raw_data();
       out.owner = owner_;
     } else {
-      auto own = std::make_shared<std::string>(typed_bytes(proto, *out.dtype));
-      out.bytes = *own;
-      out.owner = std::move(own);
+      own(typed_bytes(proto, *type), out);
     }
     if (out.bytes.size() != size) {
       return malformed(fmt::format("the tensor '{}' has {} bytes of data, its shape needs {}",
                                    proto.name(), out.bytes.size(), size));
     }
+    if (out.stand_in) own(widened(out), out);
     return out;
   }
 
@@ -201,6 +227,12 @@ class Reader {
   }
 
  private:
+  static void own(std::string bytes, Constant& out) {
+    auto owner = std::make_shared<std::string>(std::move(bytes));
+    out.bytes = *owner;
+    out.owner = std::move(owner);
+  }
+
   static std::string domain(const std::string& name) { return name == "ai.onnx" ? "" : name; }
 
   Result<void> external(const ::onnx::TensorProto& proto, uint64_t size, Constant& out) {

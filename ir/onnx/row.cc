@@ -37,6 +37,7 @@ constexpr std::span<const RowEntry> (*kGroups[])() = {pointwise_rows,
                                                       sample_rows,
                                                       region_rows,
                                                       part_rows,
+                                                      sequence_rows,
                                                       contrib_norm_rows,
                                                       contrib_pointwise_rows,
                                                       contrib_product_rows,
@@ -199,6 +200,16 @@ const Value* Row::int_vector(const std::vector<int64_t>& values) {
   for (std::size_t i = 0; i < values.size(); ++i)
     tensor.set_int(static_cast<int64_t>(i), values[i]);
   return constant(tensor);
+}
+
+const Value* Row::sequence(std::vector<const Value*> parts) {
+  return importer_.sequence(std::move(parts));
+}
+
+const Value* Row::standing_for(const Value* result, int32_t onnx_type) {
+  // The importer's, though rows see it as const.
+  const_cast<Value*>(result)->stands_for = onnx_type;
+  return result;
 }
 
 Error Row::unsupported(std::string_view why) const {

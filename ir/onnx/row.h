@@ -23,6 +23,10 @@ struct Value {
   std::optional<Constant> known;  ///< its elements, where the model has them
   bool is_result = false;         ///< of a call
   bool is_output = false;
+  bool is_sequence = false;         ///< no tensor, but a list of tensors
+  std::vector<const Value*> parts;  ///< of a sequence
+  int32_t stands_for =
+      0;  ///< the type of ONNX whose numbers these are, if that is no DType; else 0
 
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t num_elements() const;
@@ -102,6 +106,9 @@ class Row {
   const Value* constant(const Constant& constant);
   const Value* scalar(ir::DType dtype, double value);
   const Value* int_vector(const std::vector<int64_t>& values);
+  const Value* sequence(std::vector<const Value*> parts);
+  /// A result of a call, as numbers of a type of ONNX that is no DType; 0: of its own.
+  const Value* standing_for(const Value* result, int32_t onnx_type);
 
   /// Result number `i` of the node, if it has so many.
   void set(std::size_t i, const Value* value) {
@@ -137,6 +144,9 @@ Result<std::vector<const Value*>> joined_in_groups(std::vector<const Value*> val
 /// The parts one after the other along an axis, as Concat puts them. Errors: OnnxNode.
 Result<const Value*> concatenated(Row& row, const std::vector<const Value*>& parts, int64_t along);
 
+/// The same along a new axis, as Concat puts them where each is one place.
+Result<const Value*> stacked(Row& row, const std::vector<const Value*>& parts, int64_t along);
+
 using RowFn = Result<void> (*)(Row& row);
 struct RowEntry {
   std::string_view op;
@@ -146,6 +156,10 @@ struct RowEntry {
 RowFn find_row(std::string_view op);
 /// The operators that have one.
 std::vector<std::string_view> row_names();
+/// Whether the row minds that operands stand for another type.
+bool takes_stand_ins(std::string_view op);
+/// Whether the row looks for sequences among its operands; all others have tensors alone.
+bool takes_sequences(std::string_view op);
 
 std::span<const RowEntry> pointwise_rows();
 std::span<const RowEntry> shape_rows();
@@ -164,6 +178,7 @@ std::span<const RowEntry> math_rows();
 std::span<const RowEntry> sample_rows();
 std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
+std::span<const RowEntry> sequence_rows();
 // Of the domain com.microsoft.
 std::span<const RowEntry> contrib_norm_rows();
 std::span<const RowEntry> contrib_pointwise_rows();

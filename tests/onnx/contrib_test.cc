@@ -72,6 +72,25 @@ TEST_CASE("embeddings that do not fit are refused") {
   CHECK(has(without(0, {{2, 4}}), "ids of this shape or type"));
 }
 
+TEST_CASE("an embedding of bytes has a scale and a zero point for each table") {
+  std::vector<Port> ports = embedding();
+  for (std::size_t i = 2; i < 7; ++i) ports[i].type = kU8;
+  ports[7] = kNone;
+  for (std::size_t i = 0; i < 10; ++i) ports.push_back(i < 5 ? Port{{}} : Port{{}, kU8});
+  const auto model = [&] { return model_of("QEmbedLayerNormalization", ports, {"y", "lengths"}); };
+  const std::string text = text_of(model());
+  INFO(text);
+  CHECK(has(text,
+            "f32(i32((W[I[i0,i1],i2] or 0)) - i32(z2)) * s2 + f32(i32(P[i1 + 0,i2]) - "
+            "i32(z3)) * s3 + f32(i32((S[G[i0,i1],i2] or 0)) - i32(z4)) * s4;"));
+  CHECK(has(text, "Y[c] = f32(i32(X[c]) - i32(z5)) * s5;"));
+  CHECK(has(text, "y: f32[2,4,8], lengths: i32[2]"));
+  ports[16].type = kI8;
+  CHECK(has(refusal_of(model()), "a scale or zero point of another shape or type"));
+  ports[5].shape = {8, 1};
+  CHECK(has(refusal_of(model()), "parameters of another shape"));
+}
+
 TEST_CASE("activations have a bias for their last axis") {
   const std::string text = text_of(model_of("FastGelu", {{{2, 8}}, {{8}}}));
   INFO(text);
@@ -421,6 +440,7 @@ TEST_CASE("recurrent networks of bytes that do not fit are refused") {
   CHECK(has(with(1, {{1, 5, 12}}), "operands of these shapes or types"));
   CHECK(has(with(1, {{1, 12, 5}, kI8}), "operands that do not fit together"));
   CHECK(has(with(3, {{1, 24}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(4, {{2}, kI32}), "sequences of different lengths"));
   CHECK(has(with(7, {{1, 8}}), "peepholes of another shape or type"));
   CHECK(has(with(8, {{1}, kF16}), "a scale or zero point of another type"));
   CHECK(has(with(9, {{1}, kU8}), "a scale or zero point of another type"));

@@ -131,6 +131,38 @@ TEST_CASE("graphs that nest, and many nodes") {
   refused(many, Diag::kOnnxMalformed);
 }
 
+TEST_CASE("loops within loops, of few nodes") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").ints("most", {4096});
+  ::onnx::NodeProto* node = &model.node("Loop", {"most", "", "x"}, {"y"});
+  for (int depth = 0; depth < 3; ++depth) {
+    ::onnx::AttributeProto& attribute = *node->add_attribute();
+    attribute.set_name("body");
+    attribute.set_type(::onnx::AttributeProto::GRAPH);
+    ::onnx::GraphProto& body = *attribute.mutable_g();
+    for (const char* name : {"i", "c", "v"}) body.add_input()->set_name(name);
+    body.add_output()->set_name("c");
+    body.add_output()->set_name(depth == 2 ? "v" : "w");
+    if (depth == 2) break;
+    node = body.add_node();
+    node->set_op_type("Loop");
+    for (const char* name : {"most", "", "v"}) node->add_input(name);
+    node->add_output("w");
+  }
+  refused(model, Diag::kOnnxMalformed);
+}
+
+TEST_CASE("a chain of longer and longer sequences ends") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  model.node("SequenceConstruct", {"x"}, {"s0"});
+  constexpr int kParts = 9000;
+  for (int i = 0; i < kParts; ++i)
+    model.node("SequenceInsert", {"s" + std::to_string(i), "x"}, {"s" + std::to_string(i + 1)});
+  model.node("SequenceLength", {"s" + std::to_string(kParts)}, {"y"});
+  refused(model, Diag::kOnnxMalformed);
+}
+
 TEST_CASE("any prefix and any changed byte is a model or an error") {
   const std::string bytes = small().bytes();
   for (std::size_t n = 0; n < bytes.size(); ++n) (void)import_bytes(bytes.substr(0, n)).ok();

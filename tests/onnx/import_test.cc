@@ -238,6 +238,25 @@ TEST_CASE("types without a row of ours, sets that are newer than the rows") {
   CHECK_FALSE(error_of(newer, Diag::kOnnxUnsupported).message().empty());
 }
 
+TEST_CASE("a constant of a type that there is not is no matter until it is read") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  ::onnx::TensorProto& words = *model.graph().add_initializer();
+  words.set_name("words");
+  words.set_data_type(8);
+  words.add_string_data("word");
+  model.node("Relu", {"x"}, {"y"});
+  CHECK_FALSE(text_of(model).empty());
+  model.output("words");
+  CHECK(error_of(model, Diag::kOnnxUnsupported).message().find("its output 'words' is of string") !=
+        std::string::npos);
+  model.graph().mutable_output()->RemoveLast();
+  model.graph().mutable_node(0)->set_input(0, "words");
+  CHECK(error_of(model, Diag::kOnnxUnsupported).message() ==
+        "the model 'test.onnx' needs what is not supported:\n"
+        "  Relu (1 node: 'node_y'): an operand of string");
+}
+
 TEST_CASE("functions of the model are written in place, with their attributes") {
   ModelBuilder model;
   model.input("x", {2}).output("y");

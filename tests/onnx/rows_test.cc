@@ -405,7 +405,10 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
                                         "past_present_share_buffer",
                                         "kv_cache_bit_width",
                                         "sliding_window_cache",
-                                        "qk_output"};
+                                        "qk_output",
+                                        "new_axis",
+                                        "gather_axis",
+                                        "quantize_axis"};
   constexpr std::string_view kLists[] = {
       "axes",   "perm", "pads",  "strides",        "dilations",    "kernel_shape",    "split",
       "starts", "ends", "shape", "output_padding", "output_shape", "qkv_hidden_sizes"};

@@ -207,6 +207,76 @@ Result<void> matmul_n_bits(Row& row) {
   return {};
 }
 
+/// A table of few bits, [rows, K], from which rows are taken. Bytes of u8 hold several numbers, other types are unpacked.
+struct Table {
+  Packed packed;
+  int64_t rows = 0, per = 1;  ///< numbers of a byte
+  bool is_packed = false;
+};
+
+Result<Table> table_of(Row& row, const Value& x, const Value& scales, const Value* zero) {
+  Table t;
+  t.packed.bits = row.attr_int("bits", 4);
+  t.packed.block = row.attr_int("block_size", 128);
+  t.is_packed = x.stands_for == 0;
+  const int64_t bits = t.packed.bits, block = t.packed.block;
+  if (bits != 4 && !(t.is_packed && (bits == 2 || bits == 8)))
+    return row.unsupported(fmt::format("weights of {} bits", bits));
+  if (block < 16 || block > (int64_t{1} << 31) || (block & (block - 1)) != 0)
+    return row.unsupported(fmt::format("blocks of {} weights", block));
+  if (x.rank() != 2 || ir::byte_size(x.dtype) != 1 || (t.is_packed && x.dtype != ir::DType::kU8) ||
+      x.num_elements() == 0 || axis_of(row.attr_int("gather_axis", 0), 2) != 0 ||
+      axis_of(row.attr_int("quantize_axis", 1), 2) != 1)
+    return row.unsupported("a table of this shape or type, or these axes");
+  if (t.is_packed) t.per = t.packed.per_byte();
+  t.rows = x.shape[0];
+  t.packed.k = x.shape[1] * t.per;
+  t.packed.blocks = (t.packed.k - 1) / block + 1;
+  if (scales.shape != std::vector<int64_t>{t.rows, t.packed.blocks} ||
+      (zero != nullptr &&
+       (zero->shape != std::vector<int64_t>{t.rows, (t.packed.blocks - 1) / t.per + 1} ||
+        zero->dtype != x.dtype || zero->stands_for != x.stands_for)))
+    return row.unsupported("scales or zero points of another shape");
+  return t;
+}
+
+Result<void> gather_block_quantized(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  PRUNERC_TRY(const Value* const ids, row.need(1));
+  PRUNERC_TRY(const Value* const scales, row.need(2));
+  const Value* const zero = row.in(3);
+  PRUNERC_TRY(const Table t, table_of(row, *x, *scales, zero));
+  if (!ir::is_int(ids->dtype) || ids->stands_for != 0 || !ir::is_float(scales->dtype) ||
+      scales->dtype == ir::DType::kF64)
+    return row.unsupported("operands of these types");
+  std::vector<std::string> target = index_list(ids->rank() + 1);
+  const std::string id = at("I", index_list(ids->rank())), element = target.back(),
+                    block = fmt::format("{}/{}", element, t.packed.block),
+                    line = fmt::format("clamp(if {0} < 0 then {0} + {1} else {0}, 0, {2})", id,
+                                       t.rows, t.rows - 1);
+  // The number at a place of this line.
+  const auto number = [&](std::string_view name, const std::string& place) {
+    const std::string where = t.per == 1 ? place : fmt::format("{}/{}", place, t.per);
+    const std::string byte = fmt::format("i32({}[{},{}] or 0)", name, line, where);
+    return t.is_packed ? fmt::format("({})", unpacked(t.packed, byte, place)) : byte;
+  };
+  std::vector<Arg> args = {{"B", x}, {"I", ids}, {"s", scales}};
+  std::string from = t.is_packed ? std::to_string(int64_t{1} << (t.packed.bits - 1)) : "0";
+  if (zero != nullptr) {
+    args.push_back({"Z", zero});
+    from = number("Z", block);
+  }
+  const std::string value =
+      fmt::format("f32({} - {}) * f32(s[{},{}] or 0)", number("B", element), from, line, block);
+  std::vector<int64_t> shape = ids->shape;
+  shape.push_back(t.packed.k);
+  PRUNERC_TRY(const Value* const y,
+              row.call("gather_rows", std::move(args), scales->dtype, shape,
+                       fmt::format("{} = {};", at("Y", target), rounded(scales->dtype, value))));
+  row.set(0, y);
+  return {};
+}
+
 // The text of an activation, of $; `by` are its parameters.
 Result<std::string> activation_text(Row& row, std::string_view name,
                                     const std::vector<double>& by) {
@@ -254,6 +324,7 @@ Result<void> fused_gemm(Row& row) {
 
 constexpr RowEntry kRows[] = {{"com.microsoft.FusedMatMul", fused_matmul},
                               {"com.microsoft.MatMulNBits", matmul_n_bits},
+                              {"com.microsoft.GatherBlockQuantized", gather_block_quantized},
                               {"com.microsoft.FusedConv", fused_conv},
                               {"com.microsoft.FusedGemm", fused_gemm}};
 

@@ -27,14 +27,19 @@ Result<void> check_scale(const Row& row, const Scaled& item, ir::DType dtype) {
 }
 
 // Three inputs from `first` on.
-Result<Scaled> scaled_at(Row& row, std::size_t first) {
+Result<Scaled> operand_at(Row& row, std::size_t first) {
   Scaled out;
   PRUNERC_TRY(out.values, row.need(first));
   PRUNERC_TRY(out.scale, row.need(first + 1));
   out.zero = row.in(first + 2);
-  if (!is_byte(*out.values) || out.values->rank() == 0)
-    return row.unsupported("an operand of this shape or type");
+  if (!is_byte(*out.values)) return row.unsupported("an operand of this shape or type");
   PRUNERC_TRY_VOID(check_scale(row, out, out.values->dtype));
+  return out;
+}
+// The same of what is no scalar.
+Result<Scaled> scaled_at(Row& row, std::size_t first) {
+  PRUNERC_TRY(const Scaled out, operand_at(row, first));
+  if (out.values->rank() == 0) return row.unsupported("an operand of this shape or type");
   return out;
 }
 
@@ -153,6 +158,28 @@ bool is_same(const Value* a, const Value* b) {
   return (a == nullptr || a->known) && (b == nullptr || b->known) && number(a) == number(b);
 }
 
+// As `y` has them; the same bytes where x is so already.
+Result<const Value*> rescaled(Row& row, const Scaled& x, const Scaled& y) {
+  if (is_same(x.scale, y.scale) && is_same(x.zero, y.zero)) return x.values;
+  return through(row, "requantize", x, y, "$");
+}
+
+Result<void> qlinear_where(Row& row) {
+  PRUNERC_TRY(const Value* const condition, row.need(0));
+  PRUNERC_TRY(const Scaled x, operand_at(row, 1));
+  PRUNERC_TRY(const Scaled y, operand_at(row, 4));
+  const ir::DType dtype = x.values->dtype;
+  PRUNERC_TRY(const Scaled z, result_at(row, 7, dtype));
+  if (!ir::is_bool(condition->dtype) || y.values->dtype != dtype)
+    return row.unsupported("operands of these types");
+  PRUNERC_TRY(const Value* const chosen, rescaled(row, x, z));
+  PRUNERC_TRY(const Value* const other, rescaled(row, y, z));
+  return pointwise(row, "where_", {condition, chosen, other}, dtype,
+                   [](std::vector<std::string>& r) {
+                     return fmt::format("if {} then {} else {}", r[0], r[1], r[2]);
+                   });
+}
+
 Result<void> qlinear_concat(Row& row) {
   if (row.num_inputs() < 5 || (row.num_inputs() - 2) % 3 != 0)
     return row.unsupported("parts without a scale and a zero point each");
@@ -163,9 +190,8 @@ Result<void> qlinear_concat(Row& row) {
   for (std::size_t i = 2; i < row.num_inputs(); i += 3) {
     PRUNERC_TRY(const Scaled part, scaled_at(row, i));
     if (part.values->dtype != first.values->dtype) return row.unsupported("parts of two types");
-    parts.push_back(part.values);
-    if (is_same(part.scale, y.scale) && is_same(part.zero, y.zero)) continue;
-    PRUNERC_TRY(parts.back(), through(row, "requantize", part, y, "$"));
+    PRUNERC_TRY(const Value* const same, rescaled(row, part, y));
+    parts.push_back(same);
   }
   PRUNERC_TRY(const Value* const all, concatenated(row, parts, row.attr_int("axis", 1)));
   row.set(0, all);
@@ -276,6 +302,7 @@ constexpr RowEntry kRows[] = {
     {"com.microsoft.QLinearSigmoid", qlinear_sigmoid},
     {"com.microsoft.QLinearLeakyRelu", qlinear_leaky_relu},
     {"com.microsoft.QLinearConcat", qlinear_concat},
+    {"com.microsoft.QLinearWhere", qlinear_where},
     {"com.microsoft.QLinearGlobalAveragePool", qlinear_global_average_pool},
     {"com.microsoft.QLinearAveragePool", qlinear_average_pool},
     {"com.microsoft.QGemm", qgemm},

@@ -78,7 +78,12 @@ Result<void> attention(Row& row) {
       !std::isfinite(cap))
     return row.unsupported("attributes like these");
   PRUNERC_TRY(plan.mask, mask_of(row, *q, k.length));
-  if (row.attr_int("is_causal", 0) != 0) plan.causal = causal_text(k.length - k_now->length);
+  if (row.attr_int("is_causal", 0) != 0) {
+    // Keys that lengths count are a cache that holds those of the queries last.
+    plan.causal = row.in(6) != nullptr && row.in(4) == nullptr
+                      ? fmt::format("i64(s) - i64(t) <= i64(N[b]) - {}", q->length)
+                      : causal_text(k.length - k_now->length);
+  }
   plan.scale = scale;
   plan.cap = cap;
   plan.scores = wanted;

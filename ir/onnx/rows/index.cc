@@ -164,7 +164,7 @@ Result<void> scatter_elements(Row& row) {
   PRUNERC_TRY(const Value* const updates, row.need(2));
   const std::optional<int> axis = axis_of(row.attr_int("axis", 0), x->rank());
   if (!axis || ids->rank() != x->rank() || updates->shape != ids->shape ||
-      updates->dtype != x->dtype || !ir::is_int(ids->dtype) || ir::is_bool(x->dtype))
+      updates->dtype != x->dtype || !ir::is_int(ids->dtype))
     return row.unsupported("operands like these");
   const auto a = static_cast<std::size_t>(*axis);
   const std::string how = row.attr_string("reduction", "none");
@@ -219,9 +219,9 @@ Result<void> scatter_nd(Row& row) {
   PRUNERC_TRY(const Value* const ids, row.need(1));
   PRUNERC_TRY(const Value* const updates, row.need(2));
   const std::string how = row.attr_string("reduction", "none");
-  if (ids->rank() < 1 || !ir::is_int(ids->dtype) || ir::byte_size(x->dtype) < 4 ||
-      updates->dtype != x->dtype)
+  if (ids->rank() < 1 || !ir::is_int(ids->dtype) || updates->dtype != x->dtype)
     return row.unsupported("operands like these");
+  if (how != "none" && ir::byte_size(x->dtype) < 4) return row.unsupported("this type");
   const int64_t depth = ids->shape.back();
   if (depth < 1 || depth > x->rank()) return row.unsupported("ids of this depth");
   // The updates' leading axes are one reduction.

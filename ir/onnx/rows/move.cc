@@ -303,10 +303,11 @@ Result<void> slice(Row& row) {
       if (value < 0) value = value < -n ? -n - 1 + n : value + n;
       return std::clamp(value, low, high);
     };
-    int64_t begin = step > 0 ? clamped(starts[i], 0, n) : clamped(starts[i], 0, n - 1);
-    int64_t end =
-        step > 0 ? clamped(ends[i], 0, n) : (ends[i] < -n ? -1 : clamped(ends[i], -1, n - 1));
-    if (n == 0) begin = end = 0;
+    int64_t begin = 0, end = 0;
+    if (n > 0) {
+      begin = step > 0 ? clamped(starts[i], 0, n) : clamped(starts[i], 0, n - 1);
+      end = step > 0 ? clamped(ends[i], 0, n) : (ends[i] < -n ? -1 : clamped(ends[i], -1, n - 1));
+    }
     const int64_t length = step > 0 ? end - begin : begin - end, size = step > 0 ? step : -step;
     shape[a] = length <= 0 ? 0 : (length - 1) / size + 1;
     if (step == 1 && shape[a] == n) continue;
@@ -398,6 +399,7 @@ Result<void> pad(Row& row) {
   }
   if (pads.size() != 2 * axes.size()) return row.unsupported("pads of another rank");
   std::vector<int64_t> shape = x->shape, before(shape.size(), 0), after(shape.size(), 0);
+  std::vector<bool> is_padded(shape.size(), false);
   constexpr int64_t kMost = int64_t{1} << 31;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::optional<int> axis = axis_of(axes[i], x->rank());
@@ -405,6 +407,8 @@ Result<void> pad(Row& row) {
         std::min(pads[i], pads[i + axes.size()]) < -kMost)
       return row.unsupported("an axis that is none, or pads out of range");
     const auto a = static_cast<std::size_t>(*axis);
+    if (is_padded[a]) return row.unsupported("an axis that is there twice");
+    is_padded[a] = true;
     before[a] = pads[i];
     after[a] = pads[i + axes.size()];
     shape[a] += before[a] + after[a];

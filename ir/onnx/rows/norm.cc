@@ -254,7 +254,8 @@ Result<void> lp_norm(Row& row) {
   const std::string s = at("s", of_row), r = at("X", read);
   const std::string length = power == 1 ? s : fmt::format("sqrt({})", s);
   const std::string body =
-      fmt::format("let {0} = sum[k] {1};\n  {2} = {3} / {4};", s,
+      // Of zeros alone the result is zeros.
+      fmt::format("let {0} = sum[k] {1};\n  {2} = if {0} == 0 then {0} else {3} / {4};", s,
                   power == 1 ? fmt::format("abs({})", r) : fmt::format("{0} * {0}", r),
                   at("Y", index), at("X", index), length);
   PRUNERC_TRY(const Value* const y, row.call("lp_norm", {{"X", x}}, x->dtype, x->shape, body));

@@ -52,9 +52,11 @@ Result<void> elu(Row& row) {
   return unary(row, with("if $ < 0 then {} * (exp($) - 1) else $", row.attr_float("alpha", 1)));
 }
 Result<void> selu(Row& row) {
+  // Until set 6 the numbers had fewer digits.
+  const bool is_short = row.opset() < 6;
   return unary(row, with("{1} * (if $ > 0 then $ else {0} * (exp($) - 1))",
-                         row.attr_float("alpha", 1.67326319217681884765625),
-                         row.attr_float("gamma", 1.05070102214813232421875)));
+                         row.attr_float("alpha", is_short ? 1.6732F : 1.67326319217681884765625),
+                         row.attr_float("gamma", is_short ? 1.0507F : 1.05070102214813232421875)));
 }
 Result<void> celu(Row& row) {
   return unary(row,

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -31,19 +34,41 @@ Result<std::string> scale_read(Row& row, std::string_view name, const Value& sca
   return at(name, reads);
 }
 
+/// A type of ONNX that floats are quantised to, what holds it here, and its least and largest number.
+struct Bits {
+  int32_t onnx_type;
+  ir::DType dtype;
+  int64_t low, high;
+};
+constexpr Bits kBits[] = {{2, ir::DType::kU8, 0, 255},    {3, ir::DType::kI8, -128, 127},
+                          {4, ir::DType::kI32, 0, 65535}, {5, ir::DType::kI32, -32768, 32767},
+                          {21, ir::DType::kU8, 0, 15},    {22, ir::DType::kI8, -8, 7}};
+
+// Null: there are no such numbers.
+const Bits* bits_of(int32_t onnx_type) {
+  const auto* const found = std::find_if(std::begin(kBits), std::end(kBits), [&](const Bits& item) {
+    return item.onnx_type == onnx_type;
+  });
+  return found == std::end(kBits) ? nullptr : found;
+}
+const Bits* bits_of(const Value& zero) {
+  if (zero.stands_for != 0) return bits_of(zero.stands_for);
+  return is_byte(zero) ? bits_of(zero.dtype == ir::DType::kU8 ? 2 : 3) : nullptr;
+}
+
 Result<void> quantize(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const Value* const scale, row.need(1));
   const Value* const zero = row.in(2);
   const auto number = static_cast<int32_t>(row.attr_int("output_dtype", 0));
-  const std::optional<ir::DType> said = number == 0 ? ir::DType::kU8 : dtype_of(number);
-  if (!said || (*said != ir::DType::kU8 && *said != ir::DType::kI8))
-    return row.unsupported("the type " + type_name(number));
-  const ir::DType dtype = zero != nullptr ? zero->dtype : *said;
-  if (zero != nullptr && (!is_byte(*zero) || (number != 0 && dtype != *said)))
+  const Bits* const said = bits_of(number == 0 ? 2 : number);
+  if (said == nullptr) return row.unsupported("the type " + type_name(number));
+  const Bits* const bits = zero != nullptr ? bits_of(*zero) : said;
+  if (bits == nullptr || (number != 0 && bits != said))
     return row.unsupported("a zero point of this type");
   const bool is_number = ir::is_float(x->dtype) || x->dtype == ir::DType::kI32;
-  if (!is_number || x->dtype == ir::DType::kF64 || !ir::is_float(scale->dtype))
+  if (!is_number || x->stands_for != 0 || x->dtype == ir::DType::kF64 ||
+      !ir::is_float(scale->dtype))
     return row.unsupported("operands of these types");
   // The quotient has the type that `precision` says, or else the scale's.
   const auto precise = static_cast<int32_t>(row.attr_int("precision", 0));
@@ -60,10 +85,13 @@ Result<void> quantize(Row& row) {
   std::string value = fmt::format("f32({}) / f32({})", at("X", index), by);
   if (ir::byte_size(*quotient) == 2)
     value = fmt::format("f32({}({}))", ir::to_string(*quotient), value);
-  PRUNERC_TRY(const Value* const y, row.call("quantize", std::move(args), dtype, x->shape,
-                                             fmt::format("{} = {};", at("Y", index),
-                                                         quantized(dtype, value, zero_read))));
-  row.set(0, y);
+  PRUNERC_TRY(
+      const Value* const y,
+      row.call("quantize", std::move(args), bits->dtype, x->shape,
+               fmt::format("{} = {};", at("Y", index),
+                           quantized(bits->dtype, value, zero_read, bits->low, bits->high))));
+  const bool is_own = ir::byte_size(bits->dtype) == 1 && bits->high > 15;
+  row.set(0, row.standing_for(y, is_own ? 0 : bits->onnx_type));
   return {};
 }
 
@@ -75,7 +103,7 @@ Result<void> dequantize(Row& row) {
   const std::optional<ir::DType> dtype = number == 0 ? scale->dtype : dtype_of(number);
   if (!dtype || !ir::is_float(*dtype)) return row.unsupported("the type " + type_name(number));
   if ((!is_byte(*x) && x->dtype != ir::DType::kI32) || !ir::is_float(scale->dtype) ||
-      (zero != nullptr && zero->dtype != x->dtype))
+      (zero != nullptr && (zero->dtype != x->dtype || zero->stands_for != x->stands_for)))
     return row.unsupported("operands of these types");
   PRUNERC_TRY(const std::string by, scale_read(row, "s", *scale, *x));
   std::vector<Arg> args = {{"X", x}, {"s", scale}};
@@ -110,11 +138,18 @@ constexpr RowEntry kRows[] = {{"QuantizeLinear", quantize},
                               {"DequantizeLinear", dequantize},
                               {"DynamicQuantizeLinear", dynamic_quantize},
                               {"QLinearConv", qlinear_conv},
-                              {"QLinearMatMul", qlinear_matmul}};
+                              {"QLinearMatMul", qlinear_matmul},
+                              // ONNX Runtime's tools write them with types that ONNX had not yet.
+                              {"com.microsoft.QuantizeLinear", quantize},
+                              {"com.microsoft.DequantizeLinear", dequantize}};
 
 }  // namespace
 
 std::span<const RowEntry> quant_rows() { return kRows; }
+
+bool takes_stand_ins(std::string_view op) {
+  return op == "QuantizeLinear" || op == "DequantizeLinear" || op == "GatherBlockQuantized";
+}
 
 Result<Quantized> dynamically_quantized(Row& row, const Value& x) {
   if (x.dtype != ir::DType::kF32) return row.unsupported("an operand of this type");

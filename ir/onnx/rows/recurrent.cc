@@ -65,6 +65,7 @@ struct Bytes {
 /// All that the three have in common.
 struct Layer {
   const Value *x = nullptr, *w = nullptr, *r = nullptr, *bias = nullptr, *peepholes = nullptr;
+  const Value* lengths = nullptr;  // of the sequences; null: all have all steps
   int64_t steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 0, gates = 0;
   bool is_batch_first = false, starts_reversed = false;
   double clip = 0;
@@ -143,6 +144,17 @@ bool has_shapes(const Layer& l, const Form& form) {
          has_shape(l.bias, {l.directions, 2 * l.gates * l.hidden});
 }
 
+// Null: every sequence is known to have all steps.
+Result<const Value*> lengths_of(Row& row, const Layer& l) {
+  const Value* const lengths = row.in(4);
+  if (lengths == nullptr) return lengths;
+  if (lengths->shape != std::vector<int64_t>{l.batch} || !ir::is_int(lengths->dtype))
+    return row.unsupported("lengths of another shape or type");
+  bool is_full = lengths->known.has_value();
+  for (int64_t i = 0; is_full && i < l.batch; ++i) is_full = lengths->int_element(i) == l.steps;
+  return is_full ? nullptr : lengths;
+}
+
 Result<Layer> layer_of(Row& row, const Form& form) {
   Layer l;
   PRUNERC_TRY(l.x, row.need(0));
@@ -166,12 +178,10 @@ Result<Layer> layer_of(Row& row, const Form& form) {
       !std::isfinite(l.clip) || !has_shapes(l, form))
     return row.unsupported("operands that do not fit together");
   if (l.steps > kMaxSteps) return row.unsupported("more than 1024 steps");
-  if (row.in(4) != nullptr) {
-    PRUNERC_TRY(const std::vector<int64_t> lengths, row.known_ints(4));
-    for (const int64_t length : lengths) {
-      if (length != l.steps) return row.unsupported("sequences of different lengths");
-    }
-  }
+  PRUNERC_TRY(l.lengths, lengths_of(row, l));
+  // What has ended would count where all of a state is spread over 8 bits.
+  if (l.lengths != nullptr && form.weights == Weights::kBytes)
+    return row.unsupported("sequences of different lengths");
   PRUNERC_TRY(l.functions, functions_of(row, form, l.directions));
   l.functions_each = form.activations.size();
   return l;
@@ -420,6 +430,21 @@ Result<State> gru_step(Row& row, const Layer& l, int64_t direction, const Value&
   return State{h, nullptr};
 }
 
+/// What remains of a state where a sequence has ended, and what is seen of it.
+struct Kept {
+  const Value *state, *seen;
+};
+Result<Kept> kept_of(Row& row, const Layer& l, int64_t step, const Value& now,
+                     const Value& before) {
+  const Value* const at = row.scalar(ir::DType::kI64, static_cast<double>(step));
+  PRUNERC_TRY(const std::vector<const Value*> results,
+              row.call("kept", {{"A", &now}, {"B", &before}, {"L", l.lengths}, {"t", at}},
+                       {{"Y", now.dtype, now.shape}, {"Z", now.dtype, now.shape}},
+                       "Y[b, h] = if t < i64(L[b]) then A[b, h] else B[b, h];\n  "
+                       "Z[b, h] = if t < i64(L[b]) then A[b, h] else 0;"));
+  return Kept{results[0], results[1]};
+}
+
 Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn step,
                             std::optional<int64_t> inner) {
   PRUNERC_TRY(const Value* const all, projected(row, l, direction, inner));
@@ -430,8 +455,18 @@ Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn 
   for (int64_t i = 0; i < l.steps; ++i) {
     const int64_t t = l.is_reversed(direction) ? l.steps - 1 - i : i;
     PRUNERC_TRY(const Value* const gates, step_of(row, *all, t));
-    PRUNERC_TRY(state, step(row, l, direction, *gates, state));
-    track.states.push_back(state.h);
+    const State before = state;
+    PRUNERC_TRY(state, step(row, l, direction, *gates, before));
+    Kept h{state.h, state.h};
+    if (l.lengths != nullptr) {
+      PRUNERC_TRY(h, kept_of(row, l, t, *state.h, *before.h));
+      state.h = h.state;
+    }
+    if (l.lengths != nullptr && l.has_cell()) {
+      PRUNERC_TRY(const Kept c, kept_of(row, l, t, *state.c, *before.c));
+      state.c = c.state;
+    }
+    track.states.push_back(h.seen);
   }
   track.last = state.h;
   track.last_cell = state.c;

@@ -82,8 +82,9 @@ Result<void> reduce(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const std::vector<int64_t> axes, row.ints(1, "axes"));
   const bool keeps = row.attr_int("keepdims", 1) != 0;
-  // Without axes, each element is reduced by itself.
-  const bool keeps_all = axes.empty() && row.attr_int("noop_with_empty_axes", 0) != 0;
+  // Without axes, each element is reduced by itself, as a scalar is.
+  const bool keeps_all =
+      axes.empty() && (x->rank() == 0 || row.attr_int("noop_with_empty_axes", 0) != 0);
   const std::string_view op = row.node().op;
   if (keeps_all && (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" ||
                     op == "ReduceMin" || op == "ReduceProd" || op == "ReduceLogSumExp")) {

@@ -102,12 +102,14 @@ Result<void> grid_sample(Row& row) {
       return at(stem + axis, where);
     };
     std::string place = let("p", place_text(how, extent, read));
+    // The nearest pixel is chosen before it is turned back into the image.
+    const bool is_nearest = how.mode == "nearest";
+    if (is_nearest) place = let("b", fmt::format("round({})", place));
     if (how.padding == "reflection") {
       const double low = how.aligns ? 0 : -0.5;
       place = let("r", reflected(place, low, static_cast<double>(extent - 1) - low));
     }
-    const std::string base = let("b", how.mode == "nearest" ? fmt::format("round({})", place)
-                                                            : fmt::format("floor({})", place));
+    const std::string base = is_nearest ? place : let("b", fmt::format("floor({})", place));
     weights.push_back(weights_of(how, fmt::format("({} - {})", place, base)));
     places.emplace_back();
     const int64_t first = how.mode == "cubic" ? -1 : 0;

@@ -34,7 +34,7 @@ Result<void> size(Row& row) {
 
 Result<void> constant(Row& row) {
   if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
-    if (!value->tensor->dtype)
+    if (!value->tensor->dtype && !value->tensor->stand_in)
       return row.unsupported("the type " + type_name(value->tensor->onnx_type));
     row.set(0, row.constant(*value->tensor));
     return {};
@@ -164,10 +164,76 @@ Result<void> branch(Row& row) {
   return {};
 }
 
+// What a loop's condition says now; it goes on where none is given.
+Result<bool> goes_on(Row& row, const Value* condition) {
+  if (condition == nullptr) return true;
+  if (!condition->known || condition->num_elements() != 1)
+    return row.unsupported("a condition that is known only at run time");
+  return condition->element(0) != 0;
+}
+
+/// Longer loops are no network.
+constexpr int64_t kMaxIterations = 4096;
+
+/// The number of the iteration, the condition and the values that go from one to the next; and what each one gives.
+struct Carried {
+  std::vector<const Value*> state;
+  std::vector<std::vector<const Value*>> scans;
+};
+
+Result<void> iterate(Row& row, const Graph& body, int64_t most, Carried& c) {
+  const std::size_t kept = c.state.size() - 1;  // of the results: the condition, too
+  for (int64_t i = 0; i < most; ++i) {
+    PRUNERC_TRY(const bool runs, goes_on(row, c.state[1]));
+    if (!runs) break;
+    if (i == kMaxIterations) return row.unsupported("more than 4096 iterations");
+    c.state[0] = row.scalar(ir::DType::kI64, static_cast<double>(i));
+    if (c.state[1] == nullptr) c.state[1] = row.scalar(ir::DType::kBool, 1);
+    PRUNERC_TRY(const std::vector<const Value*> results,
+                row.importer().import_graph(body, c.state));
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (results[r] == nullptr) return row.unsupported("what its body needs");
+      (r < kept ? c.state[1 + r] : c.scans[r - kept].emplace_back()) = results[r];
+    }
+  }
+  return {};
+}
+
+// A loop whose number of iterations is known: its body, so many times.
+Result<void> loop(Row& row) {
+  const Attribute* const body = row.find("body");
+  int64_t most = kMaxIterations + 1;
+  if (row.in(0) != nullptr) {
+    PRUNERC_TRY(const std::vector<int64_t> given, row.known_ints(0));
+    if (given.size() != 1) return row.unsupported("a number of iterations like this");
+    most = std::min(most, given[0]);
+  }
+  if (body == nullptr || !body->graph || row.num_inputs() < 2)
+    return row.unsupported("a loop without a body");
+  const std::size_t carried = row.num_inputs() - 2, results = body->graph->outputs.size();
+  if (results < 1 + carried || body->graph->inputs.size() != 2 + carried)
+    return row.unsupported("a body of other operands");
+  Carried c{{nullptr, row.in(1)}, {}};
+  for (std::size_t i = 0; i < carried; ++i) {
+    PRUNERC_TRY(const Value* const value, row.need(2 + i));
+    c.state.push_back(value);
+  }
+  c.scans.resize(results - 1 - carried);
+  PRUNERC_TRY_VOID(iterate(row, *body->graph, most, c));
+  for (std::size_t i = 0; i < carried; ++i) row.set(i, c.state[2 + i]);
+  for (std::size_t i = 0; i < c.scans.size(); ++i) {
+    if (!row.wants_output(carried + i)) continue;
+    if (c.scans[i].empty()) return row.unsupported("no iterations");
+    PRUNERC_TRY(const Value* const all, stacked(row, c.scans[i], 0));
+    row.set(carried + i, all);
+  }
+  return {};
+}
+
 constexpr RowEntry kRows[] = {{"Shape", shape},       {"Size", size},
                               {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
                               {"Range", range},       {"EyeLike", eye_like},
-                              {"If", branch}};
+                              {"If", branch},         {"Loop", loop}};
 
 }  // namespace
 

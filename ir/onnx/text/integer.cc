@@ -23,9 +23,14 @@ std::string single_read(std::string_view name, const Value& value) {
 }
 
 std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero) {
-  return fmt::format("{}(clamp(round({}){}, {}))", ir::to_string(dtype), value,
-                     zero.empty() ? "" : fmt::format(" + f32({})", zero),
-                     dtype == ir::DType::kI8 ? "-128, 127" : "0, 255");
+  const bool is_signed = dtype == ir::DType::kI8;
+  return quantized(dtype, value, zero, is_signed ? -128 : 0, is_signed ? 127 : 255);
+}
+
+std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero, int64_t low,
+                      int64_t high) {
+  return fmt::format("{}(clamp(round({}){}, {}, {}))", ir::to_string(dtype), value,
+                     zero.empty() ? "" : fmt::format(" + f32({})", zero), low, high);
 }
 
 namespace {

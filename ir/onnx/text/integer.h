@@ -44,6 +44,9 @@ bool is_zero(const Value* zero);
 std::string single_read(std::string_view name, const Value& value);
 /// round(value) + zero as 8 bits, saturated. `zero` may be empty.
 std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero);
+/// The same between two other numbers.
+std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero, int64_t low,
+                      int64_t high);
 
 /// Numbers of u8 that stand for (values - zero) * scale.
 struct Quantized {

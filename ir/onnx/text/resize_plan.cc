@@ -11,25 +11,38 @@ namespace prunerc::onnx {
 namespace {
 
 // Source: ONNX operators, Resize, coordinate_transformation_mode.
-std::optional<double> coordinate(const ResizeAxis& axis, const std::string& mode, double o) {
-  const auto in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
-  const double width = axis.scale * in;
-  const double half = (o + 0.5) / axis.scale - 0.5;
+template <typename Number>
+std::optional<Number> coordinate(const ResizeAxis& axis, const std::string& mode, int64_t element) {
+  const auto in = static_cast<Number>(axis.in), out = static_cast<Number>(axis.out),
+             scale = static_cast<Number>(axis.scale), o = static_cast<Number>(element);
+  // The scale is a rounded quotient where it follows from sizes: times one size it is to be the other.
+  const double product = axis.scale * static_cast<double>(axis.in);
+  const bool is_out = std::fabs(product - static_cast<double>(axis.out)) < 1e-6 * product;
+  const Number width = is_out ? out : static_cast<Number>(product);
+  constexpr auto kHalf = static_cast<Number>(0.5);
+  const Number half = (o + kHalf) / scale - kHalf;
   if (mode == "half_pixel") return half;
-  if (mode == "asymmetric") return o / axis.scale;
+  if (mode == "asymmetric") return o / scale;
   if (mode == "pytorch_half_pixel") return axis.out == 1 ? 0 : half;
   if (mode == "align_corners") return width == 1 ? 0 : o * (in - 1) / (width - 1);
   if (mode == "half_pixel_symmetric") return in / 2 * (1 - out / width) + half;
-  if (mode == "tf_half_pixel_for_nn") return (o + 0.5) / axis.scale;
+  if (mode == "tf_half_pixel_for_nn") return (o + kHalf) / scale;
   if (mode == "tf_crop_and_resize") {
     // As floats: regions are often ones of a tenth, and ties are to fall as they do elsewhere.
     const auto first = static_cast<float>(axis.roi_first), last = static_cast<float>(axis.roi_last);
     const auto places = static_cast<float>(in - 1), wide = static_cast<float>(width);
     const float along = wide == 1 ? 0.5F * (last - first) * places
                                   : static_cast<float>(o) * (last - first) * places / (wide - 1);
-    return static_cast<double>(first * places + along);
+    return static_cast<Number>(first * places + along);
   }
   return std::nullopt;
+}
+
+// A float for the nearest element: 1 / 0.1 is whole, and is to stay so.
+std::optional<double> place_of(const ResizeAxis& axis, const ResizeMode& mode, int64_t element) {
+  if (mode.mode != "nearest") return coordinate<double>(axis, mode.coordinates, element);
+  const std::optional<float> place = coordinate<float>(axis, mode.coordinates, element);
+  return place ? std::optional<double>(*place) : std::nullopt;
 }
 
 std::optional<int64_t> nearest(double x, const std::string& rounding) {
@@ -114,16 +127,14 @@ std::optional<ResizeTaps> taps_of(const ResizeAxis& axis, const ResizeMode& mode
   plan.taps = is_nearest ? 1 : 2 - 2 * start;
   if (plan.taps > kMaxTaps || axis.out > kMaxTapWeights / plan.taps) return std::nullopt;
   for (int64_t o = 0; o < axis.out; ++o) {
-    const std::optional<double> x = coordinate(axis, mode.coordinates, static_cast<double>(o));
+    const std::optional<double> x = place_of(axis, mode, o);
     if (!x || !(std::fabs(*x) < 1e15)) return std::nullopt;
     const bool is_outside = mode.coordinates == "tf_crop_and_resize" &&
                             (*x < 0 || *x > static_cast<double>(axis.in - 1));
     plan.is_outside.push_back(is_outside);
     plan.has_outside |= is_outside;
     if (is_nearest) {
-      // A float there: 7 / 0.7 is whole, and is to stay so.
-      const double place = mode.rounds_by_scale ? static_cast<double>(static_cast<float>(*x)) : *x;
-      const std::optional<int64_t> chosen = nearest(place, rounding);
+      const std::optional<int64_t> chosen = nearest(*x, rounding);
       if (!chosen) return std::nullopt;
       plan.first.push_back(is_outside ? -1 : std::clamp<int64_t>(*chosen, 0, axis.in - 1));
       plan.weights.push_back(is_outside ? 0 : 1);
