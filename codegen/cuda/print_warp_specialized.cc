@@ -185,15 +185,19 @@ void KernelPrinter::place_mbarriers(KernelText* out) {
     out->shared_bytes += 2 * kMbarrierBytes * ring.num_stages;
     ring.is_read_by_threads = is_read_by_threads(ring, kernel_.body);
   }
-  walk(
-      kernel_.body,
-      [&](Stmt s) {
-        const Loop* loop = s.as<Loop>();
-        const auto it = loop != nullptr ? ring_buffers_.find(loop->id) : ring_buffers_.end();
-        if (it != ring_buffers_.end()) it->second.overlaps = overlaps_products(*loop, it->second);
-        return true;
-      },
-      [](Expr) {});
+  find_overlaps(kernel_.body);
+}
+
+void KernelPrinter::find_overlaps(Stmt s) {
+  if (!s.defined()) return;
+  const VarRanges::Mark mark = ranges_.mark();
+  if (const Loop* loop = s.as<Loop>()) {
+    const auto it = ring_buffers_.find(loop->id);
+    if (it != ring_buffers_.end()) it->second.overlaps = overlaps_products(*loop, it->second);
+    ranges_.bind(loop->var, loop->extent);
+  }
+  for_each_child(s, [&](Stmt child) { find_overlaps(child); }, [](Expr) {});
+  ranges_.rewind(mark);
 }
 
 // Does the consumer do nothing but one group of products an iteration? Then it is issued while the

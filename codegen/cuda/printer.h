@@ -145,6 +145,7 @@ class KernelPrinter {
   void find_ring_buffers(ir::Stmt s);
   void note_bulk_copy(const ir::Loop& loop);
   bool is_read_by_threads(const RingBuffer& ring, ir::Stmt s) const;
+  void find_overlaps(ir::Stmt s);
   bool overlaps_products(const ir::Loop& loop, const RingBuffer& ring);
   void release(const RingBuffer& ring, const std::string& stage, const std::string& condition);
   void end_ring(const ir::Loop& loop);

@@ -217,6 +217,7 @@ class Matcher {
         x = x + from_[d] * strides[d];
       }
     }
+    if (y.has_data || x.has_data) return fail("data say where its box begins");
     out->y = simplify(b_, to_expr(b_, y), ranges_);
     out->x = simplify(b_, to_expr(b_, x), ranges_);
     out->pitch = pitch;

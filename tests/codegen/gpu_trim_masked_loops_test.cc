@@ -225,6 +225,25 @@ TEST_CASE("only loops that all threads of a block run together are trimmed", "[g
   CHECK(print(trimmed(apart)) == print(apart));
 }
 
+TEST_CASE("where a loop begins depends on no serial loop, which registers would have to leave",
+          "[gpu]") {
+  const auto is_trimmed = [](const std::string& rows, const std::string& mask) {
+    const Program program = parse_or_die(
+        R"(program p(A: f32[32, 32], V: f32[32]) -> (Y: f32[32]) {
+  for z in 4 @L5 bind(block.x) { for w in 8 @L6 bind(thread.x) {
+    block "Y_init" @B1 [vz: S(32) = z*8 + w] { Y[vz] = 0f32 } } }
+  for b in 2 @L0 bind(block.x) { for o in 2 @L1 )" +
+        rows + R"( { for s in 8 @L2 { for t in 8 @L3 bind(thread.x) { for k in 4 @L4 {
+    block "Y" @B0 [vi: S(32) = b*16 + o*8 + t, vk: R(32) = s*4 + k] {
+      Y[vi] = Y[vi] + select()" +
+        mask + R"(, A[vi, vk], 0f32)*V[vk] } } } } } } })");
+    return print(trimmed(program)) != print(program);
+  };
+  CHECK(is_trimmed("bind(block.y)", "vi <= vk"));
+  CHECK_FALSE(is_trimmed("", "vi <= vk"));
+  CHECK(is_trimmed("", "vk <= vi"));  // where it ends does
+}
+
 TEST_CASE("which iteration initialises stays, and threads that add up together do it whole",
           "[gpu]") {
   for (const char* const nest : {"for t in 8 @L2 bind(thread.x) { for k in 2 @L3 { "

@@ -206,6 +206,14 @@ program row(A: f16[1, 64]) -> (Y: f16[16, 64]) {
   for i in 16 @L4 { for j in 64 @L5 {
     block "Y" @B2 [v: S(16) = i, w: S(64) = j] { Y[v, w] = S[v, w] + T[v, w] } } }
 })";
+  const std::string somewhere = R"(
+program somewhere(A: f16[64, 64], Z: i64[1]) -> (Y: f16[16, 64]) {
+  buffer S: f16[16, 64] shared
+  for i in 16 @L0 { for j in 64 @L1 {
+    block "S" @B0 [v: S(16) = i, w: S(64) = j] { S[v, w] = A[min(max(Z[0], 0), 48) + v, w] } } }
+  for i in 16 @L2 { for j in 64 @L3 {
+    block "Y" @B1 [v: S(16) = i, w: S(64) = j] { Y[v, w] = S[v, w] } } }
+})";
   const std::string shorter = replaced(kTiles, "w < 56", "w < 55");
   const std::string ones = replaced(kTiles, "Q[v, w], 0f16", "Q[v, w], 1f16");
   const std::string sums =
@@ -219,6 +227,7 @@ program row(A: f16[1, 64]) -> (Y: f16[16, 64]) {
       {kTiles, "bulk_copy(@L5)", ""},
       {one_row, "bulk_copy(@L0)", ""},
       {one_row, "bulk_copy(@L2)", "BulkForm"},
+      {somewhere, "bulk_copy(@L0)", "BulkForm"},
       {kTiles, "bulk_copy(@L1)\nbulk_copy(@L1)", "LoopHasAttr"},
       {kTiles, "split(@L2, [2, 32])\nbulk_copy(@L1)", "BulkForm"},
       {kTiles, "split(@L2, [16, 4])\nbulk_copy(@L10)", "BulkForm"},

@@ -188,6 +188,13 @@ class LoopTrims {
   }
 
   // One iteration runs in any case. Null iterations: all of them.
+  // Registers of a reduction leave a serial loop that its places depend on (codegen, find_alloc_points).
+  static bool varies_in_block(Expr first, const Loops& nest) {
+    return std::any_of(nest.begin(), nest.end() - 1, [&](const Loop* outer) {
+      return !is_block_axis(outer->loop_kind) && mentions(first, outer->var->id);
+    });
+  }
+
   LoopTrim part_of(const Needed& needed, const Loops& nest) {
     const Loop& loop = *nest.back();
     const VarRanges ranges = ranges_of_loops(nest.size() - 1, nest);
@@ -198,6 +205,7 @@ class LoopTrims {
     }
     if (needed.first.defined()) {
       first = simplify(b_, b_.max(first, b_.min(needed.first, b_.sub(end, one))), ranges);
+      if (varies_in_block(first, nest)) first = b_.int_imm(0);
     }
     const bool is_whole = constant_value(end) == constant_value(loop.extent);
     if (constant_value(first) == 0) {
