@@ -285,10 +285,11 @@ std::string weights_text(const CpuLibrary& library) {
       " * PRUNERC_ERROR_WEIGHTS.\n"
       " * More than 2 MiB from a file are copied once, into huge pages, unless the system gives "
       "none\n"
-      " * or they are over a fourth of the memory that the process may have. Not worth it for a "
-      "few\n"
-      " * calls, or in many processes, which share the pages of a file: map it and _use_weights. "
-      "*/\n"
+      " * or they are over a fourth of the memory that the process may have or that is free. Not "
+      "worth it\n"
+      " * for a few calls, or in many processes, which share the pages of a file: "
+      "PRUNERC_COPY_WEIGHTS=0\n"
+      " * in the environment leaves the copy out. */\n"
       "int {0}_load_weights(const char* path);\n"
       "int {0}_use_weights(const void* bytes, int64_t num_bytes);\n\n",
       library.info.symbol, c_literal(library.net->weights_file), library.net->prepared.size());
