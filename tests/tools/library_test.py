@@ -384,10 +384,13 @@ class Names(LibraryTest):
         self.compile("scale", "one.so", "one.h")
         self.compile("scale", "two.so", "two.h", arguments=("-D", "N=8"))
         self.compile("scale", "other.so", "other.h", arguments=("-D", "N=8", "--symbol", "other"))
-        for second, code in (("one.h", 0), ("other.h", 0), ("two.h", 1)):
-            source = self.write("both.c", f'#include "one.h"\n#include "{second}"\nint main(void) {{ return 0; }}\n')
+        # The same but for its code; and what headers of libraries for GPUs define.
+        self.compile("scale", "haswell.o", "haswell.h", arguments=("--target", "cpu:haswell"))
+        self.write("gpu.h", "#define PRUNERC_KERNEL_op_scale\n")
+        for first, second, code in (("one", "one", 0), ("one", "other", 0), ("one", "two", 1), ("one", "haswell", 0), ("gpu", "one", 1)):
+            source = self.write("both.c", f'#include "{first}.h"\n#include "{second}.h"\nint main(void) {{ return 0; }}\n')
             for compiler in (C, CPP):
-                with self.subTest(second=second, compiler=compiler[0]):
+                with self.subTest(first=first, second=second, compiler=compiler[0]):
                     done = subprocess.run([*compiler, "-fsyntax-only", source], cwd=self.folder, capture_output=True, text=True)
                     self.assertEqual(code, done.returncode, done.stderr)
                     self.assertEqual(code == 1, "two libraries have a function op_scale: compile one of them with --symbol" in done.stderr)
