@@ -248,9 +248,11 @@ __attribute__((destructor)) static void pr_end_pool(void) {
   pr_futex(&pool->epoch, FUTEX_WAKE, INT_MAX);
   for (int worker = 1; worker < pool->num_workers; ++worker)
     pthread_join(pool->threads[worker], NULL);
+  // The child of a fork from here on makes its own.
+  pool->capacity = 0;
+  atomic_signal_fence(memory_order_seq_cst);
   free(pool->threads);
   free(pool->shares);
-  pool->capacity = 0;  // the child of a later fork makes its own
 }
 
 // ---- loops ----
