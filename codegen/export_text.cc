@@ -201,6 +201,17 @@ int dlpack_code(ir::DType dtype) {
   PRUNERC_UNREACHABLE("dtype");
 }
 
+bool is_of_c_library(const std::string& symbol) {
+  for (const char* const name : {"libc.so.6", "libm.so.6"}) {
+    void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    const bool is_there = dlsym(library, symbol.c_str()) != nullptr;
+    dlclose(library);
+    if (is_there) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string default_symbol(std::string_view operator_name) { return "op_" + c_name(operator_name); }
@@ -217,7 +228,7 @@ Result<void> check_symbol(std::string_view symbol) {
         fmt::format("needs an identifier of C and C++ that begins with a letter, found '{}'",
                     symbol.substr(0, kMaxLength)));
   // All of a program, its libraries included, would call the kernel for it.
-  if (dlsym(RTLD_DEFAULT, std::string(symbol).c_str()) != nullptr)
+  if (is_of_c_library(std::string(symbol)))
     return error(Diag::kUsageOption, "--symbol",
                  fmt::format("'{}' is a name of the C library's", symbol));
   return {};

@@ -285,10 +285,11 @@ std::string weights_text(const CpuLibrary& library) {
       " * PRUNERC_ERROR_WEIGHTS.\n"
       " * More than 2 MiB from a file are copied once, into huge pages, unless the system gives "
       "none\n"
-      " * or they are over a fourth of the memory that the process may have. Not worth it for a "
-      "few\n"
-      " * calls, or in many processes, which share the pages of a file: map it and _use_weights. "
-      "*/\n"
+      " * or they are over a fourth of the memory that the process may have or that is free. Not "
+      "worth it\n"
+      " * for a few calls, or in many processes, which share the pages of a file: "
+      "PRUNERC_COPY_WEIGHTS=0\n"
+      " * in the environment leaves the copy out. */\n"
       "int {0}_load_weights(const char* path);\n"
       "int {0}_use_weights(const void* bytes, int64_t num_bytes);\n\n",
       library.info.symbol, c_literal(library.net->weights_file), library.net->prepared.size());
@@ -368,12 +369,13 @@ std::string header_body(const CpuLibrary& library) {
 
 std::string cpu_library_header(const CpuLibrary& library) {
   const std::string body = header_body(library);
-  // Of two functions of one name the linker would take the first for both, whatever their arrays.
+  // Of two functions of one name the linker would take the first for both, whatever their arrays. The
+  // first line names version and CPU, which declare nothing; headers for GPUs define an empty macro.
   return fmt::format(
       "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {1:#x}\n\n{2}\n"
-      "#elif PRUNERC_KERNEL_{0} != {1:#x}\n"
+      "#elif PRUNERC_KERNEL_{0} + 0 != {1:#x}\n"
       "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
-      library.info.symbol, hash_bytes(body) >> 32, body);
+      library.info.symbol, hash_bytes(std::string_view(body).substr(body.find('\n'))) >> 32, body);
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {

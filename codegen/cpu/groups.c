@@ -15,27 +15,33 @@ static int pr_read_numbers(const char* path, long long* numbers, int most) {
   return count;
 }
 
-// The control group of the process in the unified hierarchy, as "/a/b"; "" if there is none.
-static void pr_own_group(char* group, int room) {
+// The control group of the process in the controller's hierarchy, as "/a/b"; "" if there is none. The
+// unified one has no controller's name.
+static void pr_own_group(const char* controller, char* group, int room) {
   *group = 0;
   FILE* const file = fopen("/proc/self/cgroup", "re");
   if (file == NULL) return;
+  const size_t length = strlen(controller);
   char line[PR_GROUP_ROOM];
   while (*group == 0 && fgets(line, sizeof line, file) != NULL) {
     line[strcspn(line, "\n")] = 0;
-    if (strncmp(line, "0::", 3) == 0) snprintf(group, (size_t)room, "%s", line + 3);
+    // "4:memory:/a/b"
+    const char* const names = strchr(line, ':');
+    if (names != NULL && strncmp(names + 1, controller, length) == 0 && names[1 + length] == ':')
+      snprintf(group, (size_t)room, "%s", names + 2 + length);
   }
   fclose(file);
 }
 
-// By the file of that name in the process's group and in those around it, where it has `num` numbers,
-// two at most.
-static void pr_cut_to_groups(const char* name, int num, pr_cut cut, void* most) {
+// By the file of that name in the process's group and in those around it, below `root`, where it has
+// `num` numbers, two at most.
+static void pr_cut_to_groups(const char* root, const char* controller, const char* name, int num,
+                             pr_cut cut, void* most) {
   long long numbers[2];
   char group[PR_GROUP_ROOM], path[PR_GROUP_ROOM + 64];
-  pr_own_group(group, sizeof group);
+  pr_own_group(controller, group, sizeof group);
   for (;;) {
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, name);
+    snprintf(path, sizeof path, "%s%s/%s", root, group, name);
     if (pr_read_numbers(path, numbers, num) == num) cut(numbers, most);
     char* const last = strrchr(group, '/');
     if (last == NULL) break;

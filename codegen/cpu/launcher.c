@@ -178,8 +178,9 @@ typedef struct {
 
 static void pr_run_given_task(int64_t task, int32_t worker, void* loop) {
   const pr_loop* const of = (const pr_loop*)loop;
-  // Each has a place of its own in the workspace.
-  if (worker < 0 || worker >= of->given->launch->num_workers) {
+  // Each has a place of its own in the workspace, if there is any for workers.
+  if (PR_WORKSPACE_BYTES_PER_WORKER > 0 &&
+      (worker < 0 || worker >= of->given->launch->num_workers)) {
     atomic_store_explicit(&of->given->has_other_workers, 1, memory_order_relaxed);
     return;
   }
@@ -192,7 +193,11 @@ static int32_t pr_parallel_for_given(const PrunercLaunch* self, int64_t num_task
                                      void* closure) {
   pr_given* const given = (pr_given*)self->context;
   pr_loop loop = {given, body, closure};
-  return given->launch->parallel_for(given->launch, num_tasks, pr_run_given_task, &loop);
+  const int32_t code =
+      given->launch->parallel_for(given->launch, num_tasks, pr_run_given_task, &loop);
+  // The kernel gives up.
+  const int is_wrong = atomic_load_explicit(&given->has_other_workers, memory_order_relaxed);
+  return code == 0 && is_wrong ? -1 : code;
 }
 
 static int pr_compute(PrunercKernel code_of, void* const* args, void* workspace,

@@ -93,7 +93,7 @@ static void pr_cut_to_quota(const long long* quota, void* most) {
 // As runtime/cpu/cpus.cc.
 static void pr_cut_to_quotas(int* cpus) {
   long long quota[2];
-  pr_cut_to_groups("cpu.max", 2, pr_cut_to_quota, cpus);
+  pr_cut_to_groups("/sys/fs/cgroup", "", "cpu.max", 2, pr_cut_to_quota, cpus);
   // The first version of control groups.
   if (pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota[0], 1) == 1 &&
       pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &quota[1], 1) == 1)
@@ -248,9 +248,11 @@ __attribute__((destructor)) static void pr_end_pool(void) {
   pr_futex(&pool->epoch, FUTEX_WAKE, INT_MAX);
   for (int worker = 1; worker < pool->num_workers; ++worker)
     pthread_join(pool->threads[worker], NULL);
+  // The child of a fork from here on makes its own.
+  pool->capacity = 0;
+  atomic_signal_fence(memory_order_seq_cst);
   free(pool->threads);
   free(pool->shares);
-  pool->capacity = 0;  // the child of a later fork makes its own
 }
 
 // ---- loops ----

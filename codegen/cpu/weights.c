@@ -72,6 +72,11 @@ static void pr_unmap(void* bytes) {
 #define PR_COPY_ROOM ((size_t)(PR_WEIGHTS_BYTES / PR_HUGE_PAGE + 2) * PR_HUGE_PAGE)
 enum { PR_COPY_SHARE = 4 };  // of the process's memory it takes a fourth at most
 
+static int pr_is_copy_wished(void) {
+  const char* const wish = getenv("PRUNERC_COPY_WEIGHTS");
+  return wish == NULL || strcmp(wish, "0") != 0;
+}
+
 static int pr_has_huge_pages(void) {
   FILE* const file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
   if (file == NULL) return 0;
@@ -86,21 +91,37 @@ static void pr_cut_to_limit(const long long* limit, void* most) {
   if (*limit < *bytes) *bytes = *limit;
 }
 
+// By what the machine has left, where it says so.
+static void pr_cut_to_available(int64_t* most) {
+  FILE* const file = fopen("/proc/meminfo", "re");
+  if (file == NULL) return;
+  char line[128];
+  long long kilobytes = INT64_MAX / 1024;
+  while (fgets(line, sizeof line, file) != NULL &&
+         sscanf(line, "MemAvailable: %lld", &kilobytes) != 1) {
+  }
+  fclose(file);
+  const long long bytes = kilobytes * 1024;
+  pr_cut_to_limit(&bytes, most);
+}
+
 // Pages of a file can be had back and are shared by processes; those of a copy cannot and are not.
 static int pr_has_room_for_copy(void) {
   int64_t most = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  pr_cut_to_groups("memory.max", 1, pr_cut_to_limit, &most);
+  pr_cut_to_available(&most);
+  pr_cut_to_groups("/sys/fs/cgroup", "", "memory.max", 1, pr_cut_to_limit, &most);
   // The first version of control groups.
-  long long limit = 0;
-  if (pr_read_numbers("/sys/fs/cgroup/memory/memory.limit_in_bytes", &limit, 1) == 1)
-    pr_cut_to_limit(&limit, &most);
+  pr_cut_to_groups("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", 1, pr_cut_to_limit,
+                   &most);
   return PR_WEIGHTS_BYTES <= most / PR_COPY_SHARE;
 }
 
 // A file's pages are small, and a kernel that streams through them is held up by the TLB. So calls that
 // begin from here on read a copy; the others go on with the map. Without one all do.
 static void pr_copy_weights(void* map) {
-  if (PR_WEIGHTS_BYTES <= PR_HUGE_PAGE || !pr_has_huge_pages() || !pr_has_room_for_copy()) return;
+  if (PR_WEIGHTS_BYTES <= PR_HUGE_PAGE || !pr_is_copy_wished() || !pr_has_huge_pages() ||
+      !pr_has_room_for_copy())
+    return;
   void* const copy =
       mmap(NULL, PR_COPY_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) return;
@@ -111,6 +132,7 @@ static void pr_copy_weights(void* map) {
   }
   memcpy(bytes, map, (size_t)PR_WEIGHTS_BYTES);
   mprotect(copy, PR_COPY_ROOM, PROT_READ);
+  madvise(copy, PR_COPY_ROOM, MADV_DONTDUMP);
   atomic_store_explicit(&pr_weights_copy, copy, memory_order_release);
   atomic_store_explicit(&pr_weights, bytes, memory_order_release);
   madvise(map, (size_t)PR_WEIGHTS_BYTES, MADV_DONTNEED);

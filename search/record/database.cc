@@ -242,7 +242,10 @@ Result<Database> Database::open(const std::string& path) {
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   // The log is kept in the file's header: what is not ours stays as it is.
   PRUNERC_TRY_VOID(check_ours(handle, path));
+  // Waiting inside of the statement would keep new readers out.
+  sqlite3_busy_timeout(handle, 0);
   PRUNERC_TRY_VOID(write_ahead(handle, path));
+  sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   // FULL: a commit is on disk when it returns, also if the machine loses power.
   PRUNERC_TRY_VOID(execute(handle, path, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   PRUNERC_TRY_VOID(migrate(handle, path));

@@ -522,6 +522,29 @@ TEST_CASE("who makes a database waits for another that makes it too") {
   CHECK(db.ok());
 }
 
+TEST_CASE("who waits for a reader keeps no other one out") {
+  const std::string path = fresh_path("readers");
+  open_or_die(path);
+  sqlite3 *reader = nullptr, *other = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &reader) == SQLITE_OK);
+  REQUIRE(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  sqlite3_busy_timeout(other, 5000);
+  const char* const kRead = "SELECT name FROM sqlite_master";
+  // Without a log, which the next one to open it brings back.
+  REQUIRE(sqlite3_exec(reader, "PRAGMA journal_mode = DELETE; BEGIN", nullptr, nullptr, nullptr) ==
+          SQLITE_OK);
+  REQUIRE(sqlite3_exec(reader, kRead, nullptr, nullptr, nullptr) == SQLITE_OK);
+  bool is_open = false;
+  std::thread opens([&] { is_open = Database::open(path).ok(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(sqlite3_exec(other, kRead, nullptr, nullptr, nullptr) == SQLITE_OK);
+  CHECK(sqlite3_exec(reader, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK);
+  opens.join();
+  CHECK(is_open);
+  sqlite3_close(reader);
+  sqlite3_close(other);
+}
+
 TEST_CASE("several processes may write at once") {
   const std::string path = fresh_path("writers");
   { open_or_die(path); }

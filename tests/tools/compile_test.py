@@ -34,6 +34,13 @@ class Compile(command.CommandTest):
             with open(self.path("dense.h"), encoding="utf-8") as header:
                 self.assertIn("int op_dense(", header.read())
 
+    def test_a_header_that_cannot_be_read_is_not_replaced(self):
+        with open(self.path("dense.h"), "wb") as header:
+            header.truncate((256 << 20) + 1)  # more than is read of a file
+        result = self.prunerc("compile", self.ops, "--op", "dense", "-o", "dense.so", expect=2)
+        self.assertIn("option -o: needs a name for the header too: 'dense.h' is not prunerc's", result.err)
+        self.assertEqual((256 << 20) + 1, os.path.getsize(self.path("dense.h")))
+
     def test_text_forms(self):
         self.compile("dense.s", "dense.ll", "dense.h")
         with open(self.path("dense.s"), encoding="utf-8") as text:

@@ -12,8 +12,7 @@ import threading
 import command
 
 CALLERS = os.path.abspath("tests/tools/callers")
-# Of callers/dense.h.
-# Large enough for several tasks and a workspace.
+# Of callers/dense.h: large enough for several tasks and a workspace.
 SIZES = ("-D", "M=192,N=192,K=96")
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-pthread")
 C = ("cc", "-std=c11", "-D_GNU_SOURCE", *STRICT)
@@ -153,6 +152,15 @@ class Callers(LibraryTest):
         self.compile_dense("library.so", "library.h")
         self.build(C, "launch.c", "./library.so")
         self.run_caller()
+        # Two loops: the first one's workers have memory of their own, or none has.
+        path = os.path.join(CALLERS, "dense_steps.prn")
+        for has_memory, place in ((True, "compute_at(@B0, @L20)\n"), (False, "")):
+            with self.subTest(has_memory=has_memory):
+                script = self.write("steps.txt", f"split(@L3, [2, -1]) -> @L20, @L21\n{place}parallel(@L20)\nparallel(@L5)\n")
+                self.prunerc("compile", path, *SIZES, "--threads", "2", "--schedule", script, "-o", f"{has_memory}.so", "-o", "library.h")
+                self.assertEqual(has_memory, Library(self.path(f"{has_memory}.so"), "op_dense").info().workspace_bytes_per_worker > 0)
+                self.build(C, "launch.c", f"./{has_memory}.so")
+                self.run_caller()
 
     def test_a_library_takes_its_threads_along(self):
         if NUM_CPUS < 2:
@@ -376,10 +384,13 @@ class Names(LibraryTest):
         self.compile("scale", "one.so", "one.h")
         self.compile("scale", "two.so", "two.h", arguments=("-D", "N=8"))
         self.compile("scale", "other.so", "other.h", arguments=("-D", "N=8", "--symbol", "other"))
-        for second, code in (("one.h", 0), ("other.h", 0), ("two.h", 1)):
-            source = self.write("both.c", f'#include "one.h"\n#include "{second}"\nint main(void) {{ return 0; }}\n')
+        # The same but for its code; and what headers of libraries for GPUs define.
+        self.compile("scale", "haswell.o", "haswell.h", arguments=("--target", "cpu:haswell"))
+        self.write("gpu.h", "#define PRUNERC_KERNEL_op_scale\n")
+        for first, second, code in (("one", "one", 0), ("one", "other", 0), ("one", "two", 1), ("one", "haswell", 0), ("gpu", "one", 1)):
+            source = self.write("both.c", f'#include "{first}.h"\n#include "{second}.h"\nint main(void) {{ return 0; }}\n')
             for compiler in (C, CPP):
-                with self.subTest(second=second, compiler=compiler[0]):
+                with self.subTest(first=first, second=second, compiler=compiler[0]):
                     done = subprocess.run([*compiler, "-fsyntax-only", source], cwd=self.folder, capture_output=True, text=True)
                     self.assertEqual(code, done.returncode, done.stderr)
                     self.assertEqual(code == 1, "two libraries have a function op_scale: compile one of them with --symbol" in done.stderr)

@@ -121,7 +121,7 @@ LARGE = command.DENSE + """net large(x: f32[1,1024]) -> (y: f32[1,1024]) {
 """
 
 # Where the system's files are those below ./system. Says how often huge pages were asked for, and the bits of the
-# results of two calls.
+# results of two calls, which after a copy have no file to read.
 HUGE = """#include "liblarge.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -144,6 +144,7 @@ static float x[1024], y[2][1024];
 int main(void) {
   for (int i = 0; i < 1024; ++i) x[i] = (float)(i % 7 - 3);
   if (net_large_load_weights("large.weights") != 0) return puts(net_large_error()), 1;
+  if (num_asked > 0 && truncate("large.weights", 0) != 0) return 1;
   for (int i = 0; i < 2; ++i)
     if (net_large(x, y[i]) != 0) return puts(net_large_error()), 1;
   printf("%d %d\\n", num_asked, memcmp(y[0], y[1], sizeof y[0]) == 0);
@@ -190,6 +191,13 @@ class WeightsFile(command.CommandTest):
     def num_maps(self):
         with open("/proc/self/maps", encoding="utf-8") as maps:
             return sum(self.weights in line for line in maps)
+
+    def copied_bytes(self):
+        """Of the maps of this process that are no file's and only read, as copies of weights are."""
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            fields = [line.split() for line in maps]
+        ranges = [f[0].split("-") for f in fields if len(f) == 5 and f[1] == "r--p"]
+        return sum(int(to, 16) - int(begin, 16) for begin, to in ranges)
 
     def assert_refused(self, message, result):
         codes, said, y = result
@@ -302,11 +310,13 @@ class WeightsFile(command.CommandTest):
         self.prunerc(*line, "-o", "whole_large.so")
         self.prunerc(*line, "-o", "liblarge.so", "-o", "liblarge.a", "-o", "large.weights")
         self.build(HUGE, library="liblarge.a")
+        shutil.copy(self.path("large.weights"), self.path("kept.weights"))
         x, y = (ctypes.c_float * 1024)(*(i % 7 - 3 for i in range(1024))), (ctypes.c_float * 1024)()
         self.assertEqual(0, ctypes.CDLL(self.path("whole_large.so")).net_large(x, y))
-        have = "sys/kernel/mm/transparent_hugepage/enabled"
+        have, free = "sys/kernel/mm/transparent_hugepage/enabled", "MemTotal: 99999999 kB\nMemAvailable:   %d kB\n"
         on, own, limit = {have: "always [madvise] never\n"}, "proc/self/cgroup", "sys/fs/cgroup/"
-        for files, asked in (
+        old, wish = limit + "memory/%smemory.limit_in_bytes", "PRUNERC_COPY_WEIGHTS"
+        for files, asked, *variables in (
             (on, 1),
             ({have: "[always] madvise never\n"}, 1),
             ({have: "always madvise [never]\n"}, 0),
@@ -315,28 +325,41 @@ class WeightsFile(command.CommandTest):
             ({**on, limit + "memory.max": "16000000\n"}, 0),
             ({**on, limit + "memory.max": "40000000\n"}, 1),
             ({**on, own: "0::/a/b\n", limit + "a/b/memory.max": "max\n", limit + "a/memory.max": "16000000\n"}, 0),
-            ({**on, limit + "memory/memory.limit_in_bytes": "16000000\n"}, 0),
-            ({**on, limit + "memory/memory.limit_in_bytes": "9223372036854771712\n"}, 1),
+            ({**on, old % "": "16000000\n"}, 0),
+            ({**on, old % "": "9223372036854771712\n"}, 1),
+            ({**on, own: "4:memory:/a/b\n", old % "": "9223372036854771712\n", old % "a/": "16000000\n"}, 0),
+            ({**on, own: "5:memory2:/a\n4:cpu:/a\n0::/a\n", old % "a/": "16000000\n"}, 1),
+            ({**on, "proc/meminfo": free % 16000}, 0),
+            ({**on, "proc/meminfo": free % 40000}, 1),
+            (on, 0, {wish: "0"}),
+            (on, 1, {wish: "1"}),
+            (on, 1, {wish: ""}),
         ):
-            with self.subTest(files=files):
+            with self.subTest(files=files, variables=variables):
+                shutil.copy(self.path("kept.weights"), self.path("large.weights"))
                 shutil.rmtree(self.path("system"), ignore_errors=True)
                 for name, text in files.items():
                     os.makedirs(os.path.dirname(self.path("system/" + name)), exist_ok=True)
                     self.write("system/" + name, text)
-                ran = subprocess.run([self.path("main")], check=False, capture_output=True, text=True, cwd=self.folder)
+                ran = subprocess.run([self.path("main")], check=False, capture_output=True, text=True, cwd=self.folder,
+                                     env=self.with_variables(*variables or ({},)))
                 self.assertEqual((0, f"{asked} 1\n"), (ran.returncode, ran.stdout), ran.stderr)
                 with open(self.path("y.bin"), "rb") as out:
                     self.assertEqual(bytes(y), out.read())
         # As it is here, from threads at once, and all goes away with it.
+        os.replace(self.path("kept.weights"), self.path("large.weights"))
+        before = self.copied_bytes()
         library = ctypes.CDLL(self.path("liblarge.so"))
-        results = [(ctypes.c_float * 1024)() for _ in range(4)]
-        threads = [threading.Thread(target=library.net_large, args=(x, result)) for result in results]
+        results, codes = [(ctypes.c_float * 1024)() for _ in range(4)], []
+        threads = [threading.Thread(target=lambda y=y: codes.append(library.net_large(x, y))) for y in results]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        self.assertEqual([0] * 4, codes)
         self.assertEqual([bytes(y)] * 4, [bytes(result) for result in results])
         _ctypes.dlclose(library._handle)
+        self.assertLess(self.copied_bytes() - before, 4 << 20)
         with open("/proc/self/maps", encoding="utf-8") as maps:
             self.assertNotIn("large.weights", maps.read())
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 namespace prunerc::cli {
 namespace {
@@ -55,8 +56,10 @@ Result<std::vector<std::string>> outputs_of(const std::vector<std::string>& aske
   std::vector<std::string> outputs = with_headers(asked);
   for (std::size_t i = asked.size(); i < outputs.size(); ++i) {
     const Result<std::string> there = read_file(outputs[i]);
-    const bool is_ours =
-        !there.ok() || there->empty() || there->find("PRUNERC_KERNEL_") != std::string::npos;
+    std::error_code ignored;
+    const bool is_ours = there.ok()
+                             ? there->empty() || there->find("PRUNERC_KERNEL_") != std::string::npos
+                             : !std::filesystem::is_regular_file(outputs[i], ignored);
     if (is_ours) continue;
     return error(Diag::kUsageOption, "-o",
                  fmt::format("needs a name for the header too: '{}' is not prunerc's", outputs[i]));
