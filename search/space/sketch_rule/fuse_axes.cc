@@ -218,12 +218,17 @@ bool reads_inputs(const ir::Program& program, const ir::Block& block, const Run&
   });
 }
 
-// The variable and the one before it, if they lie side by side in every access.
+// The variable and the one before it, if they lie side by side in every access. Those of extent 1 are no
+// neighbours of a longer one: they go along between two such, and stay where there is only one.
 std::optional<Run> with_previous(const ir::Program& program, const ir::Block& block,
                                  const Axis& axis) {
   const auto last = static_cast<std::size_t>(axis.iter);
-  if (last == 0 || block.iters[last - 1].kind != block.iters[last].kind) return std::nullopt;
-  const Run run{last - 1, last + 1};
+  std::size_t first = last;
+  do {
+    if (first == 0 || block.iters[first - 1].kind != block.iters[last].kind) return std::nullopt;
+    --first;
+  } while (axis.extent > 1 && extent_of(block.iters[first]) == 1);
+  const Run run{first, last + 1};
   const bool fits = has_one_stride(program, block, run) && is_plain(program, block, run);
   return fits && !computes_with(block, run) ? std::optional(run) : std::nullopt;
 }
