@@ -221,5 +221,49 @@ TEST_CASE("what has one row is also one task, and blocks with rows keep their ax
   }
 }
 
+// Sums, maxima and stages over the rows of a product.
+std::string rows_of_product(int rows, const char* weights, const char* weight) {
+  return fmt::format(R"(op p(A: f32[{0},40], {1}) -> (Y: f32[{0},144]) {{
+    let z[n,j] = sum[k] A[n,k] * {2};
+    let m[n] = max[j] z[n,j];
+    let e[n,j] = abs(z[n,j] - m[n]);
+    let s[n] = sum[j] e[n,j];
+    Y[n,j] = e[n,j] + s[n]; }})",
+                     rows, weights, weight);
+}
+
+TEST_CASE("what has one row is also one task beside operands that are copied") {
+  struct Case {
+    const char *weights, *weight;
+    std::vector<std::string> variants;
+  };
+  const std::vector<Case> cases = {
+      {"const W: f32[40,144]", "W[k,j]", {"prepack", "prepack2", "prepack4"}},
+      {"W: f32[144,40]", "W[j,k]", {"transpose"}},
+  };
+  for (const Case& c : cases) {
+    const Task task = task_of(rows_of_product(1, c.weights, c.weight).c_str());
+    const SearchSpace space = make_space(task).value();
+    for (const std::string& variant : c.variants) {
+      for (const std::string& name : {variant, variant + "+one row"}) {
+        INFO(name);
+        const auto found = std::find_if(space.sketches.begin(), space.sketches.end(),
+                                        [&](const Sketch& s) { return s.name == name; });
+        REQUIRE(found != space.sketches.end());
+        const std::string trace = schedule::print(found->trace);
+        INFO(trace);
+        // Stages without rows are cut along their only axis.
+        CHECK((num_times(trace, "(a0, a1) -> (a1)") == 0) == (name != variant));
+        const auto at = static_cast<std::size_t>(found - space.sketches.begin());
+        check_same_result(task.base, default_candidate(task, space, at).program, 1);
+      }
+    }
+    const Task two = task_of(rows_of_product(2, c.weights, c.weight).c_str());
+    for (const Sketch& sketch : make_space(two).value().sketches) {
+      CHECK(sketch.name.find("one row") == std::string::npos);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace prunerc
