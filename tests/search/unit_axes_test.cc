@@ -197,14 +197,16 @@ TEST_CASE(
   }
 }
 
+// Of the sketch of that name; empty if there is none.
+std::string trace_of(const char* text, const char* name) {
+  const SearchSpace space = make_space(task_of(text)).value();
+  for (const Sketch& sketch : space.sketches) {
+    if (sketch.name == name) return schedule::print(sketch.trace);
+  }
+  return "";
+}
+
 TEST_CASE("what has one row is also one task, and blocks with rows keep their axes of extent 1") {
-  const auto trace_of = [](const char* text, const char* name) {
-    const SearchSpace space = make_space(task_of(text)).value();
-    for (const Sketch& sketch : space.sketches) {
-      if (sketch.name == name) return schedule::print(sketch.trace);
-    }
-    return std::string();
-  };
   const char* const total = kPairs[0].with;
   CHECK(trace_of(total, "base").find("(a0, a1, a2, a3) -> (a2, a3)") != std::string::npos);
   CHECK(trace_of(total, "base").find("parallel(") != std::string::npos);
@@ -263,6 +265,23 @@ TEST_CASE("what has one row is also one task beside operands that are copied") {
       CHECK(sketch.name.find("one row") == std::string::npos);
     }
   }
+}
+
+TEST_CASE("a dimension of extent 1 that a longer axis moves along under a condition stays") {
+  const char* const layer = R"(op p(X: f32[1,20,1,1], F: f32[20,16,4,4]) -> (Y: f32[1,16,4,4]) {
+    Y[n,f,h,w] = sum[c,r in 0..4,s in 0..4] (X[n,c,h - r,w - s] or 0) * F[c,f,r,s]; })";
+  const std::string trace = trace_of(layer, "base");
+  INFO(trace);
+  CHECK(num_times(trace, "cache_write(") == 1);
+  CHECK(num_times(trace, "a2*4 + a3") == 0);
+  const Task task = task_of(layer);
+  const SearchSpace space = make_space(task).value();
+  for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+    INFO(space.sketches[s].name);
+    check_same_result(task.base, default_candidate(task, space, s).program, 1);
+  }
+  const char* const column = "op p(X: f32[64,1]) -> (Y: f32[64,40]) { Y[c,j] = X[c,j - 3] or 0; }";
+  CHECK(trace_of(column, "transposition").empty());
 }
 
 }  // namespace

@@ -74,14 +74,15 @@ bool has_one_stride(const ir::Program& program, const ir::Block& block, const Ru
       if (extent_of(block.iters[i]) > 1) vars.push_back(block.iters[i].var->id);
     }
     const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
-    std::vector<std::size_t> dims;  // those of extent 1 stand between nobody
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (ir::constant_value(shape[d]) != 1) dims.push_back(d);
-    }
     const auto moves = [&](std::size_t d) {
       return std::any_of(vars.begin(), vars.end(),
                          [&](ir::VarId var) { return mentions(access.region[d].min, var); });
     };
+    // Those of extent 1 stand between nobody, unless a condition lets the run move along them.
+    std::vector<std::size_t> dims;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (ir::constant_value(shape[d]) != 1 || moves(d)) dims.push_back(d);
+    }
     const auto first = std::find_if(dims.begin(), dims.end(), moves);
     if (first == dims.end()) return true;
     if (std::count_if(first, dims.end(), moves) != std::ssize(vars)) return false;
