@@ -213,6 +213,13 @@ TEST_CASE("what has one row is also one task, and blocks with rows keep their ax
   CHECK(trace_of(total, "one row").find("-> (a2, a3)") == std::string::npos);
   CHECK_FALSE(trace_of(total, "one row").empty());
   CHECK(trace_of(kPairs[0].without, "one row").empty());
+  // Long ones have work for all threads.
+  for (const int size : {60'000, 70'000}) {
+    const std::string text =
+        fmt::format("op p(X: f32[1,{}]) -> (Y: f32[1]) {{ Y[n] = sum[j] X[n,j]; }}", size);
+    CHECK(trace_of(text.c_str(), "one row").empty() == (size > 65'536));
+    CHECK_FALSE(trace_of(text.c_str(), "base").empty());
+  }
   const char* const batch =
       "op p(A: f32[1,24,20], B: f32[20,144]) -> (Y: f32[1,24,144]) {"
       " Y[b,i,j] = sum[k] A[b,i,k] * B[k,j]; }";
