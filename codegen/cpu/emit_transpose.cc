@@ -90,9 +90,9 @@ Value* Emitter::load_column(const Load& node, const Affine& offset) {
   if (!tile_rows_ || mask_ != nullptr || lanes_ < kMinTile) return nullptr;
   TileRows& rows = *tile_rows_;
   if (rows.extent % lanes_ != 0 || rows.stored.count(node.buffer) != 0) return nullptr;
+  const std::size_t last = innermost_dim(program_.buffer(node.buffer));
   for (std::size_t d = 0; d < node.indices.size(); ++d) {
-    const bool is_last = d + 1 == node.indices.size();
-    if (step_of(node.indices[d], rows.var) != (is_last ? 1 : 0)) return nullptr;
+    if (step_of(node.indices[d], rows.var) != (d == last ? 1 : 0)) return nullptr;
   }
   const int64_t row = vars_.at(rows.var).lo;
   const int64_t column = row % lanes_;

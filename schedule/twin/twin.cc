@@ -254,10 +254,7 @@ class Tiling {
     if (map->num_outputs() != static_cast<int>(to.size())) return;
     std::vector<std::size_t> source;  // of each output, the outermost if it is a sum
     for (int o = 0; o < map->num_outputs(); ++o) {
-      std::vector<std::size_t> used;
-      for (int i = 0; i < map->num_inputs(); ++i) {
-        if (map->uses(o, i)) used.push_back(static_cast<std::size_t>(i));
-      }
+      const std::vector<std::size_t> used = used_by(*map, o, from);
       if (used.empty()) return;
       source.push_back(used[0]);
       for (std::size_t u = 1; u < used.size(); ++u) keep_inner(from[used[0]], from[used[u]]);
@@ -295,6 +292,18 @@ class Tiling {
       whole.children.push_back(to[o]);
       parts_[to[o]] = part;
     }
+  }
+
+  // The loops that an output of the map is made of. One of extent 1 adds nothing to others.
+  std::vector<std::size_t> used_by(const ir::IndexMap& map, int output,
+                                   const std::vector<LoopId>& from) const {
+    std::vector<std::size_t> used;
+    for (int i = 0; i < map.num_inputs(); ++i) {
+      if (map.uses(output, i)) used.push_back(static_cast<std::size_t>(i));
+    }
+    const auto is_unit = [&](std::size_t i) { return parts_.at(from[i]).extent == 1; };
+    if (!std::all_of(used.begin(), used.end(), is_unit)) std::erase_if(used, is_unit);
+    return used;
   }
 
   void keep_inner(LoopId outermost, LoopId inner) {

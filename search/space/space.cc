@@ -59,6 +59,10 @@ std::vector<Variant> variants() {
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("no rfactor", [](Variant& v) { v.rfactor = false; });
   add("one row", [](Variant& v) { v.unit_rows = true; });
+  add("prepack+one row", [](Variant& v) { v.prepack_vectors = 1, v.unit_rows = true; });
+  add("prepack2+one row", [](Variant& v) { v.prepack_vectors = 2, v.unit_rows = true; });
+  add("prepack4+one row", [](Variant& v) { v.prepack_vectors = 4, v.unit_rows = true; });
+  add("transpose+one row", [](Variant& v) { v.transpose_operand = true, v.unit_rows = true; });
   return out;
 }
 

@@ -135,6 +135,31 @@ TEST_CASE("dead lanes run without conditions") {
   CHECK(first > text.find("X[k"));
 }
 
+TEST_CASE("a dimension of extent 1 at the end keeps no dead lane's condition") {
+  const auto text_of = [](int row, const char* unit) {
+    return fmt::format(R"(
+program p(X: f32[40]) -> (Y: f32[12]) {{
+  buffer T: f32[{}, 1] local
+  alloc T {{
+    for i in 16 @L0 vectorized {{ if i < 12 {{ T[i, {}] = X[i] }} }}
+    for i in 16 @L1 vectorized {{ if i < 12 {{ Y[i] = T[i, 0] }} }}
+  }}
+}})",
+                       row, unit);
+  };
+  const Program before = parse_or_die(text_of(16, "0")), after = unmasked(before);
+  const std::string text = print(after);
+  INFO(text);
+  CHECK(text.find("T[i, 0] = X[i]") < text.find("if "));
+  CHECK(text.find("if ") == text.rfind("if "));
+  Rng rng(first_seed(), 11);
+  const std::vector<Tensor> inputs = random_inputs(before, rng);
+  CHECK(first_difference(interpret_or_die(before, inputs), interpret_or_die(after, inputs)) == "");
+  // No room for a whole vector; the lane in two dimensions.
+  CHECK(unchanged(text_of(12, "0")));
+  CHECK(unchanged(text_of(16, "i // 16")));
+}
+
 TEST_CASE("what a dead lane may not load is zero") {
   const Program program = unmasked(parse_or_die(
       tail("for i in 16 @L0 vectorized { if i < 12 { T[i] = X[i*3] + X[i] } } " + kRead)));

@@ -112,6 +112,28 @@ TEST_CASE(
   CHECK(num_made * 10 >= num_drawn * 7);
 }
 
+TEST_CASE(
+    "transpositions with dimensions of extent 1 at the end go through rows in shared memory") {
+  const Task task = gpu_task("t", parse_or_die(R"(
+program t(X: f32[1, 37, 50, 1]) -> (Y: f32[1, 50, 37, 1]) {
+  for n in 1 { for j in 50 { for i in 37 { for u in 1 {
+    block "Y" [vn: S(1) = n, vj: S(50) = j, vi: S(37) = i, vu: S(1) = u] {
+      Y[vn, vj, vi, vu] = X[vn, vi, vj, vu] } } } } } })"));
+  const SearchSpace space = make_space(task).value();
+  int num_tiled = 0;
+  for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+    const std::string trace = schedule::print(space.sketches[s].trace);
+    INFO(trace);
+    if (num_times(trace, "storage_align(") == 0) continue;
+    ++num_tiled;
+    CHECK(num_times(trace, "(v0, v1, v2, v3) -> (v3, v0, v1, v2)") == 1);
+    const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), {});
+    REQUIRE_OK(made);
+    check_candidate(task, *made);
+  }
+  CHECK(num_tiled > 0);
+}
+
 TEST_CASE("GPU candidates are checked on their twins") {
   for (const char* name : {"gemm_odd", "conv2d_relu", "softmax_like", "total_sum"}) {
     const Task task = gpu_task(name, operator_program(name));

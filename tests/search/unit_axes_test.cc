@@ -102,6 +102,12 @@ constexpr Pair kPairs[] = {
     {"rows that fill no vectors",
      "op p(X: f32[1,28,28]) -> (Y: f32[1,28,28]) { Y[n,i,j] = max(X[n,i,j], 0); }",
      "op p(X: f32[28,28]) -> (Y: f32[28,28]) { Y[i,j] = max(X[i,j], 0); }"},
+    {"columns that fill no vectors, one axis before them",
+     "op p(X: f32[300,1,3]) -> (Y: f32[300,1,3]) { Y[i,u,j] = max(X[i,u,j], 0); }",
+     "op p(X: f32[300,3]) -> (Y: f32[300,3]) { Y[i,j] = max(X[i,j], 0); }"},
+    {"one row of elements that fills no vectors",
+     "op p(X: f32[1,1,1003]) -> (Y: f32[1,1,1003]) { Y[u,v,i] = max(X[u,v,i], 0); }",
+     "op p(X: f32[1003]) -> (Y: f32[1003]) { Y[i] = max(X[i], 0); }"},
     {"one row of elements", "op p(X: f32[1,4096]) -> (Y: f32[1,4096]) { Y[n,i] = max(X[n,i], 0); }",
      "op p(X: f32[4096]) -> (Y: f32[4096]) { Y[i] = max(X[i], 0); }"},
     {"one column of elements",
@@ -191,20 +197,29 @@ TEST_CASE(
   }
 }
 
+// Of the sketch of that name; empty if there is none.
+std::string trace_of(const char* text, const char* name) {
+  const SearchSpace space = make_space(task_of(text)).value();
+  for (const Sketch& sketch : space.sketches) {
+    if (sketch.name == name) return schedule::print(sketch.trace);
+  }
+  return "";
+}
+
 TEST_CASE("what has one row is also one task, and blocks with rows keep their axes of extent 1") {
-  const auto trace_of = [](const char* text, const char* name) {
-    const SearchSpace space = make_space(task_of(text)).value();
-    for (const Sketch& sketch : space.sketches) {
-      if (sketch.name == name) return schedule::print(sketch.trace);
-    }
-    return std::string();
-  };
   const char* const total = kPairs[0].with;
   CHECK(trace_of(total, "base").find("(a0, a1, a2, a3) -> (a2, a3)") != std::string::npos);
   CHECK(trace_of(total, "base").find("parallel(") != std::string::npos);
   CHECK(trace_of(total, "one row").find("-> (a2, a3)") == std::string::npos);
   CHECK_FALSE(trace_of(total, "one row").empty());
   CHECK(trace_of(kPairs[0].without, "one row").empty());
+  // Long ones have work for all threads.
+  for (const int size : {60'000, 70'000}) {
+    const std::string text =
+        fmt::format("op p(X: f32[1,{}]) -> (Y: f32[1]) {{ Y[n] = sum[j] X[n,j]; }}", size);
+    CHECK(trace_of(text.c_str(), "one row").empty() == (size > 65'536));
+    CHECK_FALSE(trace_of(text.c_str(), "base").empty());
+  }
   const char* const batch =
       "op p(A: f32[1,24,20], B: f32[20,144]) -> (Y: f32[1,24,144]) {"
       " Y[b,i,j] = sum[k] A[b,i,k] * B[k,j]; }";
@@ -213,6 +228,67 @@ TEST_CASE("what has one row is also one task, and blocks with rows keep their ax
     CHECK(trace_of(text, "base").find("transform_block_layout(") == std::string::npos);
     CHECK(trace_of(text, "one row").empty());
   }
+}
+
+// Sums, maxima and stages over the rows of a product.
+std::string rows_of_product(int rows, const char* weights, const char* weight) {
+  return fmt::format(R"(op p(A: f32[{0},40], {1}) -> (Y: f32[{0},144]) {{
+    let z[n,j] = sum[k] A[n,k] * {2};
+    let m[n] = max[j] z[n,j];
+    let e[n,j] = abs(z[n,j] - m[n]);
+    let s[n] = sum[j] e[n,j];
+    Y[n,j] = e[n,j] + s[n]; }})",
+                     rows, weights, weight);
+}
+
+TEST_CASE("what has one row is also one task beside operands that are copied") {
+  struct Case {
+    const char *weights, *weight;
+    std::vector<std::string> variants;
+  };
+  const std::vector<Case> cases = {
+      {"const W: f32[40,144]", "W[k,j]", {"prepack", "prepack2", "prepack4"}},
+      {"W: f32[144,40]", "W[j,k]", {"transpose"}},
+  };
+  for (const Case& c : cases) {
+    const Task task = task_of(rows_of_product(1, c.weights, c.weight).c_str());
+    const SearchSpace space = make_space(task).value();
+    for (const std::string& variant : c.variants) {
+      for (const std::string& name : {variant, variant + "+one row"}) {
+        INFO(name);
+        const auto found = std::find_if(space.sketches.begin(), space.sketches.end(),
+                                        [&](const Sketch& s) { return s.name == name; });
+        REQUIRE(found != space.sketches.end());
+        const std::string trace = schedule::print(found->trace);
+        INFO(trace);
+        // Stages without rows are cut along their only axis.
+        CHECK((num_times(trace, "(a0, a1) -> (a1)") == 0) == (name != variant));
+        const auto at = static_cast<std::size_t>(found - space.sketches.begin());
+        check_same_result(task.base, default_candidate(task, space, at).program, 1);
+      }
+    }
+    const Task two = task_of(rows_of_product(2, c.weights, c.weight).c_str());
+    for (const Sketch& sketch : make_space(two).value().sketches) {
+      CHECK(sketch.name.find("one row") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a dimension of extent 1 that a longer axis moves along under a condition stays") {
+  const char* const layer = R"(op p(X: f32[1,20,1,1], F: f32[20,16,4,4]) -> (Y: f32[1,16,4,4]) {
+    Y[n,f,h,w] = sum[c,r in 0..4,s in 0..4] (X[n,c,h - r,w - s] or 0) * F[c,f,r,s]; })";
+  const std::string trace = trace_of(layer, "base");
+  INFO(trace);
+  CHECK(num_times(trace, "cache_write(") == 1);
+  CHECK(num_times(trace, "a2*4 + a3") == 0);
+  const Task task = task_of(layer);
+  const SearchSpace space = make_space(task).value();
+  for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+    INFO(space.sketches[s].name);
+    check_same_result(task.base, default_candidate(task, space, s).program, 1);
+  }
+  const char* const column = "op p(X: f32[64,1]) -> (Y: f32[64,40]) { Y[c,j] = X[c,j - 3] or 0; }";
+  CHECK(trace_of(column, "transposition").empty());
 }
 
 }  // namespace

@@ -122,6 +122,12 @@ Stmt below_allocs(Stmt s, std::vector<BufferId>* allocs) {
   return s;
 }
 
+std::size_t innermost_dim(const Buffer& buffer) {
+  std::size_t rank = buffer.shape.size();
+  while (rank > 1 && constant_value(buffer.shape[rank - 1]) == 1) --rank;
+  return rank > 0 ? rank - 1 : 0;
+}
+
 bool is_tile_loop(const Loop& loop) {
   return loop.loop_kind == LoopKind::kVectorized || loop.loop_kind == LoopKind::kUnrolled;
 }

@@ -8,6 +8,7 @@
 #include "ir/query.h"
 #include "ir/visit.h"
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <set>
@@ -32,6 +33,8 @@ bool always_loads(ir::Expr e, ir::Expr load);
 int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// What one step of the variable adds; nullopt if e is not affine in it.
 std::optional<int64_t> step_of(ir::Expr e, ir::VarId var);
+/// The last dimension longer than 1, along which elements follow each other; 0 if there is none.
+std::size_t innermost_dim(const ir::Buffer& buffer);
 /// Vectorized or unrolled: the loops whose copies form one tile of code.
 bool is_tile_loop(const ir::Loop& loop);
 /// Number of statements, copies of unrolled loops counted.

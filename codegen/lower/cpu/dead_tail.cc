@@ -3,6 +3,7 @@
 #include "codegen/lower/analysis/statements.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct Access {
   bool is_store = false;
   bool may_fill = false;    // in lanes, for a store that could lose its guard
   int lane_conditions = 0;  // around it that depend on the lane
-  Linear last;              // the index of the last dimension
+  Linear last;              // the index of the innermost dimension
   int64_t most = 0;
   std::vector<Linear> ends;  // a guard lets it run only where last < end
   /// What moves `last` below the Alloc, by step; none: not as a number of digits.
@@ -44,7 +45,7 @@ struct Access {
 class AccessReader {
  public:
   AccessReader(IrBuilder& b, VarRanges& ranges, BufferId buffer)
-      : b_(b), ranges_(ranges), buffer_(buffer) {}
+      : b_(b), ranges_(ranges), buffer_(buffer), last_(innermost_dim(b.buffer(buffer))) {}
 
   bool ok = true;
   std::vector<Access> accesses;
@@ -112,17 +113,16 @@ class AccessReader {
 
   void access(BufferId id, std::span<const Expr> indices, bool is_store) {
     if (id != buffer_) return;
-    // The lane moves along the last dimension and no other.
-    if (indices.empty() || has_load(indices.back()) ||
-        std::any_of(indices.begin(), indices.end() - 1, [&](Expr e) { return on_lane(e); })) {
-      ok = false;
-      return;
-    }
+    // The lane moves along the innermost dimension and no other.
+    ok = !indices.empty() && !has_load(indices[last_]);
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      ok = ok && (d == last_ || !on_lane(indices[d]));
+    if (!ok) return;
     Access a;
     a.is_store = is_store;
     a.lane_conditions = lane_conditions_;
     a.may_fill = lanes_ != nullptr && for_intermediate_;
-    a.last = to_linear(b_, indices.back(), ranges_);
+    a.last = to_linear(b_, indices[last_], ranges_);
     a.most = interval_of(a.last, ranges_).hi;
     for (const Linear& d : guards_) {
       const Linear end = a.last - d;
@@ -159,6 +159,7 @@ class AccessReader {
   IrBuilder& b_;
   VarRanges& ranges_;
   const BufferId buffer_;
+  const std::size_t last_;         // its innermost dimension
   const Loop* lanes_ = nullptr;    // the vectorized loop around
   bool for_intermediate_ = false;  // the store around
   int lane_conditions_ = 0;
@@ -198,15 +199,16 @@ std::optional<Linear> difference_of(IrBuilder& b, Expr condition, const VarRange
 
 std::optional<DeadTail> find_dead_tail(IrBuilder& b, const Alloc& alloc, VarRanges& ranges) {
   const Buffer& buffer = b.buffer(alloc.buffer);
-  const IntImm* row = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
-  if (row == nullptr) return {};
+  if (buffer.shape.empty()) return {};
+  const std::optional<int64_t> row = constant_value(buffer.shape[innermost_dim(buffer)]);
+  if (!row) return {};
   AccessReader reader(b, ranges, alloc.buffer);
   reader.stmt(alloc.body);
   if (!reader.ok) return {};
   const std::vector<Access>& all = reader.accesses;
   for (const Access& like : all) {
     // Room for whole vectors.
-    if (!like.is_store || !goes_by_vectors(like) || like.most >= row->value) continue;
+    if (!like.is_store || !goes_by_vectors(like) || like.most >= *row) continue;
     for (const Linear& end : like.ends) {
       const auto is_fine = [&](const Access& a) { return respects(a, end, like); };
       if (!std::all_of(all.begin(), all.end(), is_fine)) continue;

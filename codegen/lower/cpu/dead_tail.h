@@ -20,7 +20,7 @@ struct DeadTail {
   int num_stores = 0;
 };
 
-/// Where the dead tail of the Alloc's buffer begins, along the last dimension, if a row has room
+/// Where the dead tail of the Alloc's buffer begins, along the innermost dimension, if a row has room
 /// for whole vectors; nullopt if that is not to be seen. `ranges` knows the variables around the
 /// Alloc, and does so again afterwards. Cost: O(size of its body).
 std::optional<DeadTail> find_dead_tail(ir::IrBuilder& b, const ir::Alloc& alloc,

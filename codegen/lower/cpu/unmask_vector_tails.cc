@@ -28,7 +28,7 @@ class TailUnmasking {
   Program run(const Program& program) { return b_.finish(go(program.root())); }
 
  private:
-  /// Of a buffer: what lies at `end` or beyond in its last dimension is dead.
+  /// Of a buffer: what lies at `end` or beyond in its innermost dimension is dead.
   struct Tail {
     Linear end;
     int num_unmasked = 0;  // stores so far
@@ -125,8 +125,12 @@ class TailUnmasking {
 
   bool is_dead(BufferId id, std::span<const Expr> indices, const Linear& d) {
     const auto it = dead_.find(id);
-    return it != dead_.end() && !mentions(indices.first(indices.size() - 1), lanes_->var->id) &&
-           to_linear(b_, indices.back(), ranges_) - d == it->second.end;
+    if (it == dead_.end()) return false;
+    const std::size_t last = innermost_dim(b_.buffer(id));
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (i != last && mentions(indices[i], lanes_->var->id)) return false;
+    }
+    return to_linear(b_, indices[last], ranges_) - d == it->second.end;
   }
 
   // Does s do nothing but store what is dead where d >= 0?

@@ -74,14 +74,15 @@ bool has_one_stride(const ir::Program& program, const ir::Block& block, const Ru
       if (extent_of(block.iters[i]) > 1) vars.push_back(block.iters[i].var->id);
     }
     const std::span<const ir::Expr> shape = program.buffer(access.buffer).shape;
-    std::vector<std::size_t> dims;  // those of extent 1 stand between nobody
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (ir::constant_value(shape[d]) != 1) dims.push_back(d);
-    }
     const auto moves = [&](std::size_t d) {
       return std::any_of(vars.begin(), vars.end(),
                          [&](ir::VarId var) { return mentions(access.region[d].min, var); });
     };
+    // Those of extent 1 stand between nobody, unless a condition lets the run move along them.
+    std::vector<std::size_t> dims;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (ir::constant_value(shape[d]) != 1 || moves(d)) dims.push_back(d);
+    }
     const auto first = std::find_if(dims.begin(), dims.end(), moves);
     if (first == dims.end()) return true;
     if (std::count_if(first, dims.end(), moves) != std::ssize(vars)) return false;
@@ -218,12 +219,17 @@ bool reads_inputs(const ir::Program& program, const ir::Block& block, const Run&
   });
 }
 
-// The variable and the one before it, if they lie side by side in every access.
+// The variable and the one before it, if they lie side by side in every access. Those of extent 1 are no
+// neighbours of a longer one: they go along between two such, and stay where there is only one.
 std::optional<Run> with_previous(const ir::Program& program, const ir::Block& block,
                                  const Axis& axis) {
   const auto last = static_cast<std::size_t>(axis.iter);
-  if (last == 0 || block.iters[last - 1].kind != block.iters[last].kind) return std::nullopt;
-  const Run run{last - 1, last + 1};
+  std::size_t first = last;
+  do {
+    if (first == 0 || block.iters[first - 1].kind != block.iters[last].kind) return std::nullopt;
+    --first;
+  } while (axis.extent > 1 && extent_of(block.iters[first]) == 1);
+  const Run run{first, last + 1};
   const bool fits = has_one_stride(program, block, run) && is_plain(program, block, run);
   return fits && !computes_with(block, run) ? std::optional(run) : std::nullopt;
 }

@@ -13,6 +13,8 @@
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 
 namespace prunerc::search {
 namespace {
@@ -35,7 +37,8 @@ Result<void> bind_threads(schedule::Schedule& s, const std::vector<LoopId>& loop
 }
 
 // Reads that go along `rows` while neighbours are written along `columns`.
-std::vector<int> crossing_reads(const BlockFacts& facts, const Crossing& crossing) {
+std::vector<int> crossing_reads(const ir::Program& program, const BlockFacts& facts,
+                                const Crossing& crossing) {
   std::vector<int> out;
   for (std::size_t i = 0; i < facts.block->reads.size(); ++i) {
     const ir::Access& access = facts.block->reads[i];
@@ -43,11 +46,27 @@ std::vector<int> crossing_reads(const BlockFacts& facts, const Crossing& crossin
     const bool is_point =
         std::all_of(access.region.begin(), access.region.end(),
                     [](const ir::Range& range) { return ir::constant_value(range.extent) == 1; });
-    if (is_point && mentions(access, crossing.columns.var) &&
-        is_contiguous(access, crossing.rows.var) && has_variable_subscripts(access))
+    const ir::Access dense = without_unit_tail(program, access);
+    if (is_point && mentions(dense, crossing.columns.var) &&
+        is_contiguous(dense, crossing.rows.var) && has_variable_subscripts(access))
       out.push_back(static_cast<int>(i));
   }
   return out;
+}
+
+// The copy's dimensions of extent 1 at its end go to its front: a row, which is padded, is its last one.
+Result<void> move_unit_tail(schedule::Schedule& s, BlockId copy) {
+  const ir::Access& written = find_block(s.program(), copy)->writes[0];
+  const std::size_t rank = written.region.size();
+  const std::size_t num_kept = without_unit_tail(s.program(), written).region.size();
+  if (num_kept == rank) return {};
+  std::string from, to;
+  for (std::size_t d = 0; d < rank; ++d) {
+    from += (d > 0 ? ", v" : "v") + std::to_string(d);
+    to += (d > 0 ? ", v" : "v") + std::to_string((d + num_kept) % rank);
+  }
+  PRUNERC_TRY_VOID(s.transform_layout(copy, 0, "(" + from + ") -> (" + to + ")"));
+  return {};
 }
 
 Result<void> transpose(SketchContext& context, BlockId block) {
@@ -55,7 +74,7 @@ Result<void> transpose(SketchContext& context, BlockId block) {
   const BlockFacts facts = facts_of(s, block);
   const std::optional<Crossing> crossing = find_crossing(s.program(), facts, kLanes);
   if (!crossing) return error(Diag::kUnsupported, std::string("a block that transposes nothing"));
-  const std::vector<int> reads = crossing_reads(facts, *crossing);
+  const std::vector<int> reads = crossing_reads(s.program(), facts, *crossing);
   if (reads.empty()) return error(Diag::kUnsupported, std::string("subscripts like these"));
   const Int height = context.pick(up_to(kRows, crossing->rows.extent), 32);
   const Int warps = context.pick(kWarps, 8);
@@ -74,6 +93,7 @@ Result<void> transpose(SketchContext& context, BlockId block) {
   PRUNERC_TRY(const LoopId tile, s.fuse(tiles));
   for (const int read : reads) {
     PRUNERC_TRY(const BlockId copy, s.cache_read(block, read, ir::Scope::kShared));
+    PRUNERC_TRY_VOID(move_unit_tail(s, copy));
     const ir::Access& written = find_block(s.program(), copy)->writes[0];
     const int rank = static_cast<int>(written.region.size());
     PRUNERC_TRY(const std::vector<LoopId> loops, s.compute_at(copy, tile));

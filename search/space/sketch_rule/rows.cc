@@ -28,13 +28,28 @@ constexpr int64_t kMaxUnroll = 16;
 /// Tasks per thread that even out their ends.
 constexpr int64_t kTasksPerThread = 4;
 
+/// What works on more elements has enough for all threads: as one task it is never the fastest.
+constexpr int64_t kMaxUnitRow = int64_t{1} << 16;
+
 bool is_unit(const Axis& axis) { return axis.extent == 1; }
+
+// Whether axes of extent 1 are rows of the block, as sketch "one row" has it.
+bool counts_units(const BlockFacts& facts, const Variant& variant) {
+  if (!variant.unit_rows) return false;
+  int64_t elements = 1;
+  for (const std::vector<Axis>* axes : {&facts.spatial, &facts.reduce}) {
+    for (const Axis& axis : *axes) {
+      elements = std::min(elements, kMaxUnitRow + 1) * std::min(axis.extent, kMaxUnitRow + 1);
+    }
+  }
+  return elements <= kMaxUnitRow;
+}
 
 // A block without rows: a total, or what is made of totals. In a chain axes of extent 1 are common ones.
 bool is_single(const SketchContext& context, BlockId id, const Variant& variant) {
   const BlockFacts facts = facts_of(context.schedule, id);
   if (facts.block == nullptr || !facts.trivial) return false;
-  const bool units_count = variant.unit_rows || context.chain != nullptr;
+  const bool units_count = counts_units(facts, variant) || context.chain != nullptr;
   return facts.spatial.empty() ||
          (!units_count && std::all_of(facts.spatial.begin(), facts.spatial.end(), is_unit));
 }
@@ -119,7 +134,8 @@ class RowRule {
       while (row > 1 && is_unit(last.spatial[row - 1])) --row;
       if (row == 0) return 0;
       const auto end = last.spatial.begin() + static_cast<std::ptrdiff_t>(row - 1);
-      return !variant_.unit_rows && std::all_of(last.spatial.begin(), end, is_unit) ? 0 : row - 1;
+      const bool units_count = counts_units(last, variant_);
+      return !units_count && std::all_of(last.spatial.begin(), end, is_unit) ? 0 : row - 1;
     }
     std::size_t rows = 0;
     for (; rows < last.spatial.size(); ++rows) {
@@ -182,7 +198,8 @@ class RowRule {
   Result<LoopId> split_single_axis(BlockId last) {
     BlockFacts facts = facts_of(context_.schedule, last);
     if (!facts.reduce.empty()) return LoopId();
-    if (facts.spatial.size() > 1 && !variant_.unit_rows && drop_unit_axes(context_, last).ok()) {
+    if (facts.spatial.size() > 1 && !counts_units(facts, variant_) &&
+        drop_unit_axes(context_, last).ok()) {
       facts = facts_of(context_.schedule, last);
     }
     if (facts.spatial.size() != 1) return LoopId();
@@ -344,10 +361,11 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
 // A total over everything has no rows: its outermost axis gives one partial result each, computed
 // in parallel.
 void schedule_total(SketchContext& context, BlockId id, const Variant& variant) {
-  if (!is_single(context, id, variant) || facts_of(context.schedule, id).reduce.empty()) return;
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (!is_single(context, id, variant) || facts.reduce.empty()) return;
   const schedule::Schedule before = context.schedule.fork();
   const auto apply = [&]() -> Result<BlockId> {
-    if (!variant.unit_rows) PRUNERC_TRY_VOID(drop_unit_axes(context, id));
+    if (!counts_units(facts, variant)) PRUNERC_TRY_VOID(drop_unit_axes(context, id));
     return split_total(context, facts_of(context.schedule, id));
   };
   const Result<BlockId> partial = apply();

@@ -551,14 +551,15 @@ bool can_tile(const schedule::Schedule& schedule, BlockId block) {
   const BlockFacts facts = facts_of(schedule, block);
   const std::optional<TileAxes> axes = find_axes(schedule.program(), facts);
   if (!axes) return false;
-  // Every operand that moves with the vector axis must do so without gaps, or lanes would be
-  // gathered.
-  return std::all_of(
-      facts.block->reads.begin(), facts.block->reads.end(), [&](const ir::Access& access) {
-        if (!mentions(access, axes->vector.var)) return true;
-        const ir::Access dense = without_unit_tail(schedule.program(), access);
-        return !dense.region.empty() && step_of(dense.region.back().min, axes->vector.var) != 0;
-      });
+  const ir::VarId vector = axes->vector.var;
+  // Every operand that moves with the vector axis must do so without gaps, or lanes would be gathered. One that
+  // has a single row may, under a condition, move along its tail alone: h - r.
+  const auto fits = [&](const ir::Access& access) {
+    if (!mentions(access, vector)) return true;
+    const ir::Access dense = without_unit_tail(schedule.program(), access);
+    return step_of((mentions(dense, vector) ? dense : access).region.back().min, vector) != 0;
+  };
+  return std::all_of(facts.block->reads.begin(), facts.block->reads.end(), fits);
 }
 
 Result<void> tile_block(SketchContext& context, BlockId block, BlockId consumer,

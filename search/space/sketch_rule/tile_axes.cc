@@ -114,7 +114,8 @@ std::vector<int> gathered_operands(const ir::Program& program, const ir::Block& 
   std::vector<int> found;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
-    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
+    const bool moves = mentions(without_unit_tail(program, access), var);
+    if (access.buffer == block.writes[0].buffer || !moves) continue;
     if (is_contiguous(program, access, var)) continue;
     if (!has_digit_subscripts(block, access)) return {};
     found.push_back(static_cast<int>(i));

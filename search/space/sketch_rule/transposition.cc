@@ -22,8 +22,8 @@ constexpr int64_t kPreferredRows = 4, kPreferredColumns = 2;
 // The axis that some operand lies along, while the vectors `along` cross it; -1 if there is none.
 int crossed_axis(const ir::Program& program, const BlockFacts& facts, const Axis& along) {
   for (const ir::Access& access : facts.block->reads) {
-    if (!mentions(access, along.var)) continue;
     const ir::Access dense = without_unit_tail(program, access);
+    if (!mentions(dense, along.var)) continue;
     if (step_of(dense.region.back().min, along.var) != 0) continue;
     for (std::size_t i = 0; i < facts.spatial.size(); ++i) {
       if (is_contiguous(dense, facts.spatial[i].var)) return static_cast<int>(i);
