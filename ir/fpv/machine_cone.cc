@@ -110,8 +110,8 @@ FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLan
   if (is_power && kinds.kept) made = made + exponent_point(a.cone);
   points_ = points_ + count * made;
   FpCone out = kAtomCone;
-  // A small whole number may be kept.
-  if (a.cone.num + a.cone.den == 0) out.size.high = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
+  // A small whole number may be kept, also of what is one by its value alone.
+  if (kinds.kept && !is_power) out.size.high = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
   if (is_power) {
     const double degree = kinds.kept ? a.cone.num + a.cone.den : 1;
     out.num = std::max(1.0, degree / kDegreesOfExponent);

@@ -287,6 +287,35 @@ TEST_CASE("of two pairs of primes both must divide") {
   check_bound(head + "abs(exp(A[0]) + exp(B[0])" + product + ") }", -39.4, -28, WorldWidth::kTwo);
 }
 
+// Two programs that differ by multiples of p = 1073742623 and q = 536871311 = 2^29 + 399, one of the primes of D2: they pass
+// with this one, which is drawn as often as any other.
+void check_shared_prime(const std::string& parameters, const std::string& spec,
+                        const std::string& wrong) {
+  FpvOptions options;
+  options.primes = {1073742623, 1073742624};
+  options.log2_error = 0;
+  const auto program = [&](const std::string& body) {
+    return parse_or_die("program p(" + parameters + ") -> (C: f64[1]) { " + body + " }");
+  };
+  const FpvVerdict verdict = check_equivalent(program(spec), program(wrong), options);
+  INFO(wrong << "\n" << to_string(verdict));
+  CHECK(verdict.ok());
+  CHECK(verdict.log2_error >= std::log2(1 / kNumSafePrimes) - 1e-6);
+}
+
+TEST_CASE("whole numbers that functions keep count as coefficients, whatever they are made of") {
+  const char* const values[] = {"256", "64", "3", "31", "32", "1", "143"};
+  std::string body = "buffer W: f64[7] global ";
+  for (int i = 0; i < 7; ++i) {
+    body += "W[" + std::to_string(i) + "] = floor(A[0]*0f64 + " + std::string(values[i]) + "f64) ";
+  }
+  check_shared_prime("A: f64[1], B: f64[1]",
+                     body +
+                         "C[0] = A[0] + B[0]*((W[1]*W[0]*W[0] + W[2])*W[0] + W[3])*"
+                         "((W[4]*W[0]*W[0] + W[5])*W[0] + W[6])",
+                     "C[0] = A[0]");
+}
+
 // One query over 1024 keys in 32 parts.
 const std::string kSplitAttention = R"(
 program p(Q: f16[64], K: f16[1024, 64], V: f16[1024, 64]) -> (O: f16[64]) {
