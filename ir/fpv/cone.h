@@ -25,7 +25,9 @@ struct FpPoints {
   double weight = 0, weight2 = 0;  // their weights, and the squares of these, added up
   FpSize kept = {};                // of any of those that have one
   double whole = 0;                // whole numbers that they may be taken for, by other primes each
-  double powers = 0;               // q that may divide exponents, each as often as it is used
+  double powers = 0;               // exponents, each as often as it is used
+  FpSize exponent = {};            // of any of these
+  double degree = 0;               // the largest of a hashed argument
   bool operator==(const FpPoints&) const = default;
 };
 FpPoints operator+(const FpPoints& a, const FpPoints& b);
@@ -43,7 +45,9 @@ struct FpCone {
   bool operator==(const FpCone&) const = default;
 };
 inline constexpr FpCone kAtomCone = {1, 0, true, {}};
-/// Of a constant that a world has no random value for.
+/// Of a constant that a world has a random value for, or none as it is infinite.
+FpCone opaque_cone();
+/// Of another constant.
 FpCone cone_of(double constant);
 
 /// One of both.
@@ -60,6 +64,8 @@ FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& ma
 FpPoints point(const FpCone& argument, FpKinds kinds);
 /// The same of a function that may keep small whole numbers.
 FpPoints call_point(const FpCone& argument, FpKinds kinds);
+/// Primes that may divide the difference of two multiples of exponents, by less than this degree.
+double primes_of_exponents(const FpPoints& a, double degree);
 /// An exponent that has a residue modulo q.
 FpPoints exponent_point(const FpCone& exponent);
 

@@ -31,7 +31,8 @@ FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
   }
   for (const FpConstant& c : code.constants) {
     constants_.push_back(world.of_float(c.value, c.dtype));
-    constant_cones_.push_back(FpWorld::is_opaque(c.value, c.dtype) ? kAtomCone : cone_of(c.value));
+    constant_cones_.push_back(FpWorld::is_opaque(c.value, c.dtype) ? opaque_cone()
+                                                                   : cone_of(c.value));
   }
 }
 

@@ -107,18 +107,23 @@ FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLan
   } else if (!is_power || kinds.lost) {
     made = call_point(a.cone, kinds);
   }
-  if (is_power && kinds.kept) made = made + exponent_point(a.cone);
+  if (is_power && kinds.kept) {
+    const bool is_twice = is_call && n.intrinsic == Intrinsic::kTanh;  // e^2x
+    made = made + exponent_point(is_twice ? product(cone_of(2), a.cone) : a.cone);
+  }
   points_ = points_ + count * made;
   FpCone out = kAtomCone;
   // A small whole number may be kept, also of what is one by its value alone.
-  if (kinds.kept && !is_power) out.size.high = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
+  if (kinds.kept && !is_power) {
+    out.size.high = out.size.term = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
+  }
   if (is_power) {
     const double degree = kinds.kept ? a.cone.num + a.cone.den : 1;
     out.num = std::max(1.0, degree / kDegreesOfExponent);
     out.is_term = degree <= 2;
   }
   // (1 - e) / (1 + e).
-  if (is_ratio) out = {out.num, out.num, false, {}, {.low = 0, .high = 1, .den = 1}};
+  if (is_ratio) out = {out.num, out.num, false, {}, {.low = 0, .high = 1, .term = 1, .den = 1}};
   if (is_call && n.intrinsic == Intrinsic::kRsqrt) out = {0, 1, false, {}};
   out.points = a.cone.points + made;
   if (is_binary) out.points = out.points + b.cone.points;

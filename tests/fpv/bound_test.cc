@@ -199,17 +199,17 @@ TEST_CASE("false accepts modulo two pairs of primes stay under the bound of both
 
 TEST_CASE("where integers are made of roundings, those of all elements count") {
   const auto program = [](const std::string& condition) {
-    return "program p(A: f32[512]) -> (C: f32[512]) { buffer P: f32[512] global for i in 512 { "
+    return "program p(A: f32[1024]) -> (C: f32[1024]) { buffer P: f32[1024] global for i in 1024 { "
            "P[i] = "
-           "f32(f16(exp(A[i]))) } for j in 512 { C[j] = select(" +
-           condition + ", P[j], P[511 - j]) } }";
+           "f32(f16(exp(A[i]))) } for j in 1024 { C[j] = select(" +
+           condition + ", P[j], P[1023 - j]) } }";
   };
   FpvOptions options;
   options.primes = {2039, 2040};
   const auto check = [&](const std::string& text) {
     return to_string(check_equivalent(parse_or_die(text), parse_or_die(text), options));
   };
-  CHECK(check(program("P[j] < P[511 - j]")) == "unsupported: no bound below one half");
+  CHECK(check(program("P[j] < P[1023 - j]")) == "unsupported: no bound below one half");
   CHECK(check(program("j < 200")).find("equal (chance of error 2^-2") == 0);
 }
 
@@ -314,6 +314,33 @@ TEST_CASE("whole numbers that functions keep count as coefficients, whatever the
                          "C[0] = A[0] + B[0]*((W[1]*W[0]*W[0] + W[2])*W[0] + W[3])*"
                          "((W[4]*W[0]*W[0] + W[5])*W[0] + W[6])",
                      "C[0] = A[0]");
+}
+
+TEST_CASE("exponents that one of the primes makes equal count") {
+  check_shared_prime("A: f64[1]", "C[0] = exp(A[0]*536870912f64)",
+                     "C[0] = exp(0f64 - A[0]*399f64)");
+  // Also multiples of them.
+  check_shared_prime("A: f64[1]", "C[0] = exp(A[0]*268435456f64)*exp(A[0]*268435456f64)",
+                     "C[0] = exp(0f64 - A[0]*399f64)");
+  check_shared_prime(
+      "A: f64[1]",
+      "C[0] = abs(exp(A[0]*67108864f64)*exp(A[0]*67108864f64)*exp(A[0]*67108864f64)*"
+      "exp(A[0]*67108864f64)*exp(A[0]*67108864f64)*exp(A[0]*67108864f64)*exp(A[0]*67108864f64)*"
+      "exp(A[0]*67108864f64))",
+      "C[0] = abs(exp(0f64 - A[0]*399f64))");
+  check_shared_prime("A: f64[1]", "C[0] = tanh(A[0]*268435456f64)",
+                     "C[0] = 1f64 - 2f64/(1f64 + exp(0f64 - A[0]*399f64))");
+}
+
+TEST_CASE("an exponent that has each input in one term has that term's coefficient") {
+  check_bound(R"(program p(Q: f32[128], K: f32[16, 128], V: f32[16]) -> (O: f32[1]) {
+    buffer s: f32[16] global buffer t: f32[16] global
+    buffer m: f32[1] global buffer l: f32[1] global buffer o: f32[1] global
+    for k in 16 { s[k] = 0f32 for e in 128 { s[k] = s[k] + Q[e]*K[k, e] } t[k] = s[k]*0.0883883476f32 }
+    m[0] = f32.ninf for k in 16 { m[0] = max(m[0], t[k]) } l[0] = 0f32 o[0] = 0f32
+    for k in 16 { l[0] = l[0] + exp(t[k] - m[0]) o[0] = o[0] + exp(t[k] - m[0])*V[k] }
+    O[0] = o[0]/l[0] })",
+              -28, -24);
 }
 
 // One query over 1024 keys in 32 parts.
