@@ -316,6 +316,18 @@ TEST_CASE("whole numbers that functions keep count as coefficients, whatever the
                      "C[0] = A[0]");
 }
 
+TEST_CASE("a multiple of p and q counts wherever it may vanish") {
+  const std::string sum = "A[0] + B[0]*1073742623f64*536871311f64";
+  check_shared_prime("A: f64[1], B: f64[1]", "C[0] = A[0]", "C[0] = " + sum);
+  check_shared_prime("A: f64[1], B: f64[1]", "C[0] = A[0]", "C[0] = max(" + sum + ", A[0])");
+  for (const std::string function : {"abs", "exp", "tanh"}) {
+    check_shared_prime("A: f64[1], B: f64[1]", "C[0] = " + function + "(A[0])",
+                       "C[0] = " + function + "(" + sum + ")");
+  }
+  check_shared_prime("A: f64[1], B: f64[1]", "C[0] = f64(f16(A[0]))",
+                     "C[0] = f64(f16(" + sum + "))");
+}
+
 TEST_CASE("exponents that one of the primes makes equal count") {
   check_shared_prime("A: f64[1]", "C[0] = exp(A[0]*536870912f64)",
                      "C[0] = exp(0f64 - A[0]*399f64)");
@@ -457,6 +469,23 @@ TEST_CASE("exponents that are sums of many inputs are said to want some of their
   CHECK(assumed("A[0] + A[1] + A[2]"));
   CHECK(assumed("A[0]*A[1]"));
   CHECK(assumed("A[0]*3f32"));
+  for (const std::string sum : {"A[0] + A[1]", "0f32 - A[0]", "1f32*A[0] - A[1]"}) {
+    CHECK_FALSE(assumed(sum));
+  }
+  // Powers of degree 2 and 4 in that of A / 2.
+  CHECK(assumed("A[0]*2f32"));
+  CHECK(assumed("A[0]/2f32"));
+  CHECK(assumed("A[0]*0.5f32 - A[1]"));
+}
+
+TEST_CASE("multiples of one exponent are said to be assumed not to be there") {
+  const FpvVerdict verdict = verdict_of(
+      "program p(A: f64[1]) -> (C: f64[1]) { C[0] = 512f64*exp(2f64*A[0]) - 21080f64*exp(A[0]) + "
+      "68850f64*exp(A[0]*0.5f64) - 77469f64 + 34425f64*exp(A[0]*(0f64 - 0.5f64)) - "
+      "5270f64*exp(0f64 - A[0]) + 32f64*exp(0f64 - 2f64*A[0]) }",
+      "program p(A: f64[1]) -> (C: f64[1]) { C[0] = 0f64*A[0] }");
+  INFO(to_string(verdict));
+  CHECK((!verdict.ok() || verdict.assumes.private_exponents));
 }
 
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
