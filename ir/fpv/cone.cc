@@ -1,6 +1,7 @@
 #include "ir/fpv/cone.h"
 
 #include "ir/fpv/field.h"
+#include "ir/support/check.h"
 #include "ir/support/hash.h"
 
 #include <algorithm>
@@ -191,6 +192,36 @@ std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
     h = hash_combine(h, hash_double(part));
   }
   return h;
+}
+
+FpCone FpCones::make(FpConeOp op, uint32_t a, uint32_t b) const {
+  switch (op) {
+    case FpConeOp::kJoin: return join(at(a), at(b));
+    case FpConeOp::kSum: return sum(at(a), at(b));
+    case FpConeOp::kDifference: {
+      FpCone negative = at(b);
+      negative.size.constant = 0 - negative.size.constant;
+      return sum(at(a), negative);
+    }
+    case FpConeOp::kProduct: return product(at(a), at(b));
+    case FpConeOp::kQuotient: return quotient(at(a), at(b));
+    case FpConeOp::kSumOf: return sum_of(b, at(a));
+    case FpConeOp::kProductOf: return product_of(b, at(a));
+  }
+  PRUNERC_UNREACHABLE("operation on cones");
+}
+
+uint32_t FpCones::made_of(FpConeOp op, uint32_t a, uint32_t b) {
+  if (op == FpConeOp::kJoin && a == b) return a;
+  const bool is_count = op == FpConeOp::kSumOf || op == FpConeOp::kProductOf;
+  // What stands for several has changed since.
+  const uint32_t last = static_cast<uint32_t>(all_.size()) - 1;
+  if (is_full_ && (a == last || (b == last && !is_count))) return id_of(make(op, a, b));
+  const uint64_t key = hash_combine(static_cast<uint64_t>(op), uint64_t{a} << 32 | b);
+  Made& made = made_[key % kMade];
+  if (made.op == op && made.a == a && made.b == b) return made.out;
+  made = {op, a, b, id_of(make(op, a, b))};
+  return made.out;
 }
 
 uint32_t FpCones::id_of(const FpCone& cone) {

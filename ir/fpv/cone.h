@@ -69,18 +69,31 @@ double primes_of_exponents(const FpPoints& a, double degree);
 /// An exponent that has a residue modulo q.
 FpPoints exponent_point(const FpCone& exponent);
 
+enum class FpConeOp : uint8_t { kJoin, kSum, kDifference, kProduct, kQuotient, kSumOf, kProductOf };
+
 /// Numbers in place of cones, of which a program makes few: those of equal sums are the same, term by term. Beyond
 /// `most` cones the last number is one for all others, and stands for what bounds them all.
 class FpCones {
  public:
   explicit FpCones(std::size_t most = std::size_t{1} << 18) : most_(most) {}
   uint32_t id_of(const FpCone& cone);
+  /// Of two cones, or of b values of one (kSumOf, kProductOf); what was made lately is remembered.
+  uint32_t made_of(FpConeOp op, uint32_t a, uint32_t b);
+  /// Not to be kept: the next new cone moves all.
   const FpCone& at(uint32_t id) const { return all_[id]; }
 
  private:
+  static constexpr std::size_t kMade = 4096;
   struct Hash {
     std::size_t operator()(const FpCone& cone) const;
   };
+  struct Made {
+    FpConeOp op = FpConeOp::kJoin;
+    uint32_t a = 0, b = 0, out = 0;  // the default holds
+  };
+  FpCone make(FpConeOp op, uint32_t a, uint32_t b) const;
+
+  std::vector<Made> made_ = std::vector<Made>(kMade);
   std::vector<FpCone> all_ = {FpCone{}};  // 0: of a constant
   std::unordered_map<FpCone, uint32_t, Hash> ids_;
   uint32_t last_ = 0;

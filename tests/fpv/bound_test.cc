@@ -438,6 +438,37 @@ TEST_CASE("a full table of cones keeps those that it holds, and one for all othe
   CHECK(cones.at(cones.id_of(power(5))) == FpCone{6, 2, false, {}});
 }
 
+TEST_CASE("what is made of two cones is remembered, but not of one that stands for several") {
+  FpCones cones(3);
+  const uint32_t two = cones.id_of({2, 0, false, {}});
+  const uint32_t four = cones.made_of(FpConeOp::kProduct, two, two);
+  CHECK(cones.at(four).num == 4);
+  CHECK(cones.made_of(FpConeOp::kProduct, two, two) == four);
+  // The last number is one for all others from here on.
+  CHECK(cones.made_of(FpConeOp::kProduct, two, four) == four);
+  for (const double degree : {6, 8, 10}) {
+    CHECK(cones.at(four).num == degree);
+    CHECK(cones.made_of(FpConeOp::kProduct, two, four) == four);
+  }
+}
+
+TEST_CASE("cones are made of others by numbers as by themselves") {
+  FpCones cones;
+  const uint32_t three = cones.id_of(cone_of(3)), input = cones.id_of(kAtomCone);
+  const auto made = [&](FpConeOp op, uint32_t a, uint32_t b) {
+    return cones.at(cones.made_of(op, a, b));
+  };
+  for (int times = 0; times < 2; ++times) {
+    CHECK(made(FpConeOp::kJoin, three, input) == join(cone_of(3), kAtomCone));
+    CHECK(made(FpConeOp::kSum, three, three) == cone_of(6));
+    CHECK(made(FpConeOp::kDifference, three, three) == cone_of(0));
+    CHECK(made(FpConeOp::kProduct, input, three) == product(kAtomCone, cone_of(3)));
+    CHECK(made(FpConeOp::kQuotient, input, three) == quotient(kAtomCone, cone_of(3)));
+    CHECK(made(FpConeOp::kSumOf, three, 4) == cone_of(12));
+    CHECK(made(FpConeOp::kProductOf, input, 4) == product_of(4, kAtomCone));
+  }
+}
+
 TEST_CASE("false accepts of exponentials of products stay under the bound") {
   const auto program = [](const std::string& value) {
     return "program p(A: f32[8]) -> (C: f32[1]) { C[0] = " + value + " }";
