@@ -15,23 +15,23 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Of one value: degrees of numerator and denominator, coefficient bits (for what exponents are), degree in integer
-// inputs; of integers the bits that hold them.
+// inputs; of integers the bits that hold them; bits of the factors of a term.
 struct Degree {
-  double num = 0, den = 0, bits = 0, ints = 0, width = 0;
+  double num = 0, den = 0, bits = 0, ints = 0, width = 0, scale = 0;
   bool operator==(const Degree&) const = default;
 };
 
-constexpr Degree kAtom = {1, 0, 0, 0, 0};
+constexpr Degree kAtom = {1, 0, 0, 0, 0, 0};
 
 // A number of so many bits.
-Degree number(double bits) { return {0, 0, bits, 0, bits}; }
+Degree number(double bits) { return {0, 0, bits, 0, bits, bits}; }
 Degree number_of(int64_t value) {
   return number(std::log2(1 + std::fabs(static_cast<double>(value))));
 }
 
 Degree join(const Degree& a, const Degree& b) {
-  return {std::max(a.num, b.num), std::max(a.den, b.den), std::max(a.bits, b.bits),
-          std::max(a.ints, b.ints), std::max(a.width, b.width)};
+  return {std::max(a.num, b.num),   std::max(a.den, b.den),     std::max(a.bits, b.bits),
+          std::max(a.ints, b.ints), std::max(a.width, b.width), std::max(a.scale, b.scale)};
 }
 // log2(2^a + 2^b).
 double log_sum(double a, double b) {
@@ -39,18 +39,24 @@ double log_sum(double a, double b) {
   return std::max(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
 }
 Degree sum(const Degree& a, const Degree& b) {
-  const double width = log_sum(a.width, b.width);
+  const double width = log_sum(a.width, b.width), scale = std::max(a.scale, b.scale);
   if (a.den == 0 && b.den == 0) {
-    return {std::max(a.num, b.num), 0, log_sum(a.bits, b.bits), std::max(a.ints, b.ints), width};
+    return {std::max(a.num, b.num),   0,     log_sum(a.bits, b.bits),
+            std::max(a.ints, b.ints), width, scale};
   }
-  return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, a.bits + b.bits + 1,
-          a.ints + b.ints, width};
+  return {std::max(a.num + b.den, b.num + a.den),
+          a.den + b.den,
+          a.bits + b.bits + 1,
+          a.ints + b.ints,
+          width,
+          scale};
 }
 Degree product(const Degree& a, const Degree& b) {
-  return {a.num + b.num, a.den + b.den, a.bits + b.bits, a.ints + b.ints, a.width + b.width};
+  return {a.num + b.num,   a.den + b.den,     a.bits + b.bits,
+          a.ints + b.ints, a.width + b.width, a.scale + b.scale};
 }
 Degree quotient(const Degree& a, const Degree& b) {
-  return product(a, {b.den, b.num, b.bits, b.ints, b.width});
+  return product(a, {b.den, b.num, b.bits, b.ints, b.width, b.scale});
 }
 
 // Of an integer type: no value needs more, its sign apart.
@@ -201,8 +207,8 @@ void Analysis::loop(const FpStmt& s) {
     if (state_ == seen[2]) return;
   }
   for (std::size_t b = 0; b < state_.size(); ++b) {
-    for (double Degree::*part :
-         {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints, &Degree::width}) {
+    for (double Degree::*part : {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints,
+                                 &Degree::width, &Degree::scale}) {
       const auto step = [&](std::size_t i) { return seen[i + 1][b].*part - seen[i][b].*part; };
       state_[b].*part += further({step(0), step(1), step(2)}, count);
     }
@@ -262,8 +268,9 @@ Degree Analysis::call(const FpExpr& n) {
     case Intrinsic::kExp:
     case Intrinsic::kSigmoid:
     case Intrinsic::kTanh:
-      // Sums of many as well: products of 1 - e^a are sums of exponentials.
-      out_.has_products_in_exp |= !is_last_ && (x.num > 1 || x.den > 0 || x.bits > 1);
+      // Sums of many as well: products of 1 - e^a are sums of exponentials. Multiples: D3.
+      out_.has_products_in_exp |=
+          !is_last_ && (x.num > 1 || x.den > 0 || x.bits > 1 || x.scale > 0);
       // 1 / (1 + e^-x).
       return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0, 0};
     case Intrinsic::kRsqrt: return {0, 1, 0, 0, 0};
@@ -286,8 +293,10 @@ Degree Analysis::value(int32_t e) {
   const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
   switch (n.op) {
     case FpOp::kConstI: return number_of(n.value);
-    case FpOp::kConstF:
-      return {0, 0, bits_of(code_.constants[static_cast<std::size_t>(n.value)].value), 0, 0};
+    case FpOp::kConstF: {
+      const double bits = bits_of(code_.constants[static_cast<std::size_t>(n.value)].value);
+      return {0, 0, bits, 0, 0, bits};
+    }
     case FpOp::kAffine: return affine(code_.affines[static_cast<std::size_t>(n.a)]);
     case FpOp::kAddF:
     case FpOp::kSubF: return sum(value(n.a), value(n.b));

@@ -13,11 +13,12 @@ namespace prunerc::ir {
 struct FpDegrees {
   // Of output elements: numerator and denominator, in inputs, exponentials and hashes; degree in integer inputs.
   double numerator = 0, denominator = 0, int_degree = 0;
-  double largest = 0;                // numerator plus denominator, of any element or argument
-  double int_mass = 0;               // largest chance that two floats become one integer
-  bool compares_data = false;        // a condition depends on data, or integer data may wrap
-  bool is_too_long = false;          // nothing is known
-  bool has_products_in_exp = false;  // an exponent is not one or a difference of inputs and hashes
+  double largest = 0;          // numerator plus denominator, of any element or argument
+  double int_mass = 0;         // largest chance that two floats become one integer
+  bool compares_data = false;  // a condition depends on data, or integer data may wrap
+  bool is_too_long = false;    // nothing is known
+  bool has_products_in_exp =
+      false;  // an exponent is not one, a sum or a difference of inputs and hashes
   bool is_finite() const { return std::isfinite(numerator + denominator + int_degree + largest); }
 };
 

@@ -1,11 +1,13 @@
 #include "ir/fpv/cone.h"
 
 #include "ir/fpv/field.h"
+#include "ir/support/check.h"
 #include "ir/support/hash.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace prunerc::ir {
 namespace {
@@ -23,15 +25,36 @@ bool is_constant(const FpCone& a) { return a.num == 0 && a.den == 0; }
 
 // Of each part.
 template <typename Op>
-FpPoints each(const FpPoints& a, const FpPoints& b, const FpSize& kept, const Op& op) {
-  return {op(a.hashed, b.hashed), op(a.squares, b.squares), op(a.lost, b.lost),
-          op(a.weight, b.weight), op(a.weight2, b.weight2), kept,
-          op(a.whole, b.whole),   op(a.powers, b.powers)};
+FpPoints each(const FpPoints& a, const FpPoints& b, const FpSize& kept, const FpSize& exponent,
+              double degree, const Op& op) {
+  return {op(a.hashed, b.hashed),
+          op(a.squares, b.squares),
+          op(a.lost, b.lost),
+          op(a.weight, b.weight),
+          op(a.weight2, b.weight2),
+          kept,
+          op(a.whole, b.whole),
+          op(a.powers, b.powers),
+          exponent,
+          degree};
+}
+
+FpSize exponents(const FpPoints& a, const FpPoints& b) {
+  if (a.powers == 0) return b.exponent;
+  return b.powers == 0 ? a.exponent : join(a.exponent, b.exponent);
+}
+
+// A sum of constants has no inputs that stand in one term.
+FpSize sum_as(const FpSize& sum, bool is_constant) {
+  FpSize out = sum;
+  if (is_constant) out.term = out.high;
+  return out;
 }
 
 uint64_t hash_of(const FpSize& size) {
   uint64_t h = 0;
-  for (const double part : {size.low, size.high, size.den, size.constant, size.odd.times}) {
+  for (const double part :
+       {size.low, size.high, size.term, size.den, size.constant, size.odd.times}) {
     h = hash_combine(h, hash_double(part));
   }
   if (size.odd.power == 0) return h;
@@ -44,16 +67,25 @@ uint64_t hash_of(const FpSize& size) {
 }  // namespace
 
 FpPoints operator+(const FpPoints& a, const FpPoints& b) {
-  return each(a, b, join(a.kept, b.kept), std::plus<>());
+  return each(a, b, join(a.kept, b.kept), exponents(a, b), std::max(a.degree, b.degree),
+              std::plus<>());
 }
 
 FpPoints operator*(double n, const FpPoints& a) {
-  return each(a, a, a.kept, [n](double x, double) { return n * x; });
+  return each(a, a, a.kept, a.exponent, a.degree, [n](double x, double) { return n * x; });
 }
 
 FpPoints at_most(const FpPoints& a, const FpPoints& b) {
   const bool a_is_less = bits_of_difference(a.kept, a.kept) < bits_of_difference(b.kept, b.kept);
-  return each(a, b, a_is_less ? a.kept : b.kept, [](double x, double y) { return std::min(x, y); });
+  const bool a_has_less = bits_of_term_difference(a.exponent) < bits_of_term_difference(b.exponent);
+  return each(a, b, a_is_less ? a.kept : b.kept, a_has_less ? a.exponent : b.exponent,
+              std::min(a.degree, b.degree), [](double x, double y) { return std::min(x, y); });
+}
+
+FpCone opaque_cone() {
+  FpCone out = kAtomCone;
+  out.size.term = -std::numeric_limits<double>::infinity();
+  return out;
 }
 
 FpCone cone_of(double constant) {
@@ -65,13 +97,14 @@ FpCone cone_of(double constant) {
 FpCone join(const FpCone& a, const FpCone& b) {
   return {std::max(a.num, b.num), std::max(a.den, b.den), a.is_term && b.is_term,
           each(a.points, b.points, join(a.points.kept, b.points.kept),
+               exponents(a.points, b.points), std::max(a.points.degree, b.points.degree),
                [](double x, double y) { return std::max(x, y); }),
           join(a.size, b.size)};
 }
 
 FpCone sum(const FpCone& a, const FpCone& b) {
   const FpPoints points = a.points + b.points;
-  const FpSize size = sum(a.size, b.size);
+  const FpSize size = sum_as(sum(a.size, b.size), is_constant(a) && is_constant(b));
   if (a.den == 0 && b.den == 0) return {std::max(a.num, b.num), 0, false, points, size};
   return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, false, points, size};
 }
@@ -90,7 +123,7 @@ FpCone sum_of(double n, const FpCone& each) {
   if (n == 1) return each;
   // Over the product of all denominators.
   return {each.num + (n - 1) * each.den, n * each.den, false, n * each.points,
-          sum_of(n, each.size)};
+          sum_as(sum_of(n, each.size), is_constant(each))};
 }
 
 FpCone product_of(double n, const FpCone& each) {
@@ -99,7 +132,10 @@ FpCone product_of(double n, const FpCone& each) {
 }
 
 FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& made) {
-  FpCone out = join(kAtomCone, join(a, b));
+  const FpCone one = join(a, b);
+  FpCone out = join(kAtomCone, one);
+  // Inputs stand in the values alone.
+  out.size.term = one.size.term;
   out.points = a.points + n * b.points + made;
   return out;
 }
@@ -109,6 +145,7 @@ FpPoints point(const FpCone& argument, FpKinds kinds) {
   FpPoints out;
   out.hashed = 1;
   out.squares = (degree + 1) * (degree + 1);
+  out.degree = degree;
   if (kinds.kept) out.kept = argument.size;
   if (!kinds.lost) return out;
   out.lost = 1;
@@ -130,8 +167,15 @@ FpPoints call_point(const FpCone& argument, FpKinds kinds) {
 
 FpPoints exponent_point(const FpCone& exponent) {
   FpPoints out;
-  out.powers = primes_in(bits_of(exponent.size), kBitsOfQ);
+  out.powers = 1;
+  out.exponent = exponent.size;
   return out;
+}
+
+double primes_of_exponents(const FpPoints& a, double degree) {
+  if (a.powers == 0) return 0;
+  const double bits = bits_of_term_difference(a.exponent) + std::log2(std::max(1.0, degree));
+  return a.powers * primes_in(bits, kBitsOfQ);
 }
 
 std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
@@ -140,13 +184,44 @@ std::size_t FpCones::Hash::operator()(const FpCone& cone) const {
   for (const double part : {cone.num, cone.den, points.hashed, points.powers}) {
     h = hash_combine(h, hash_double(part));
   }
+  if (points.powers != 0) h = hash_combine(h, hash_of(points.exponent));
   if (points.hashed == 0) return h;
   h = hash_combine(h, hash_of(points.kept));
   for (const double part :
-       {points.squares, points.lost, points.weight, points.weight2, points.whole}) {
+       {points.squares, points.lost, points.weight, points.weight2, points.whole, points.degree}) {
     h = hash_combine(h, hash_double(part));
   }
   return h;
+}
+
+FpCone FpCones::make(FpConeOp op, uint32_t a, uint32_t b) const {
+  switch (op) {
+    case FpConeOp::kJoin: return join(at(a), at(b));
+    case FpConeOp::kSum: return sum(at(a), at(b));
+    case FpConeOp::kDifference: {
+      FpCone negative = at(b);
+      negative.size.constant = 0 - negative.size.constant;
+      return sum(at(a), negative);
+    }
+    case FpConeOp::kProduct: return product(at(a), at(b));
+    case FpConeOp::kQuotient: return quotient(at(a), at(b));
+    case FpConeOp::kSumOf: return sum_of(b, at(a));
+    case FpConeOp::kProductOf: return product_of(b, at(a));
+  }
+  PRUNERC_UNREACHABLE("operation on cones");
+}
+
+uint32_t FpCones::made_of(FpConeOp op, uint32_t a, uint32_t b) {
+  if (op == FpConeOp::kJoin && a == b) return a;
+  const bool is_count = op == FpConeOp::kSumOf || op == FpConeOp::kProductOf;
+  // What stands for several has changed since.
+  const uint32_t last = static_cast<uint32_t>(all_.size()) - 1;
+  if (is_full_ && (a == last || (b == last && !is_count))) return id_of(make(op, a, b));
+  const uint64_t key = hash_combine(static_cast<uint64_t>(op), uint64_t{a} << 32 | b);
+  Made& made = made_[key % kMade];
+  if (made.op == op && made.a == a && made.b == b) return made.out;
+  made = {op, a, b, id_of(make(op, a, b))};
+  return made.out;
 }
 
 uint32_t FpCones::id_of(const FpCone& cone) {

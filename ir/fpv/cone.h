@@ -25,7 +25,9 @@ struct FpPoints {
   double weight = 0, weight2 = 0;  // their weights, and the squares of these, added up
   FpSize kept = {};                // of any of those that have one
   double whole = 0;                // whole numbers that they may be taken for, by other primes each
-  double powers = 0;               // q that may divide exponents, each as often as it is used
+  double powers = 0;               // exponents, each as often as it is used
+  FpSize exponent = {};            // of any of these
+  double degree = 0;               // the largest of a hashed argument
   bool operator==(const FpPoints&) const = default;
 };
 FpPoints operator+(const FpPoints& a, const FpPoints& b);
@@ -43,7 +45,9 @@ struct FpCone {
   bool operator==(const FpCone&) const = default;
 };
 inline constexpr FpCone kAtomCone = {1, 0, true, {}};
-/// Of a constant that a world has no random value for.
+/// Of a constant that a world has a random value for, or none as it is infinite.
+FpCone opaque_cone();
+/// Of another constant.
 FpCone cone_of(double constant);
 
 /// One of both.
@@ -60,8 +64,12 @@ FpCone extreme_of(const FpCone& a, double n, const FpCone& b, const FpPoints& ma
 FpPoints point(const FpCone& argument, FpKinds kinds);
 /// The same of a function that may keep small whole numbers.
 FpPoints call_point(const FpCone& argument, FpKinds kinds);
+/// Primes that may divide the difference of two multiples of exponents, by less than this degree.
+double primes_of_exponents(const FpPoints& a, double degree);
 /// An exponent that has a residue modulo q.
 FpPoints exponent_point(const FpCone& exponent);
+
+enum class FpConeOp : uint8_t { kJoin, kSum, kDifference, kProduct, kQuotient, kSumOf, kProductOf };
 
 /// Numbers in place of cones, of which a program makes few: those of equal sums are the same, term by term. Beyond
 /// `most` cones the last number is one for all others, and stands for what bounds them all.
@@ -69,12 +77,23 @@ class FpCones {
  public:
   explicit FpCones(std::size_t most = std::size_t{1} << 18) : most_(most) {}
   uint32_t id_of(const FpCone& cone);
+  /// Of two cones, or of b values of one (kSumOf, kProductOf); what was made lately is remembered.
+  uint32_t made_of(FpConeOp op, uint32_t a, uint32_t b);
+  /// Not to be kept: the next new cone moves all.
   const FpCone& at(uint32_t id) const { return all_[id]; }
 
  private:
+  static constexpr std::size_t kMade = 4096;
   struct Hash {
     std::size_t operator()(const FpCone& cone) const;
   };
+  struct Made {
+    FpConeOp op = FpConeOp::kJoin;
+    uint32_t a = 0, b = 0, out = 0;  // the default holds
+  };
+  FpCone make(FpConeOp op, uint32_t a, uint32_t b) const;
+
+  std::vector<Made> made_ = std::vector<Made>(kMade);
   std::vector<FpCone> all_ = {FpCone{}};  // 0: of a constant
   std::unordered_map<FpCone, uint32_t, Hash> ids_;
   uint32_t last_ = 0;

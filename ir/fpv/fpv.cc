@@ -91,8 +91,9 @@ struct Side {
 };
 
 // Chance that two of the hashed arguments are equal in one test and should not be: `own` are those of one output
-// element, `all` those of both programs. DESIGN.md, D15.
-double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& world) {
+// element, `all` those of both programs, `merges` the chance that q makes exponents equal. DESIGN.md, D15.
+double miss_of_hashes(const FpPoints& own, const FpPoints& all, double merges,
+                      const FpWorld& world) {
   const bool is_wide = world.is_wide();
   const double p = is_wide ? std::min(world.p().m, world.p2().m) : world.p().m;
   const double q = (p - 1) / 2;
@@ -110,10 +111,9 @@ double miss_of_hashes(const FpPoints& own, const FpPoints& all, const FpWorld& w
   if (!is_wide) return names + roots + pairs * both + lost;
   // Of two a root modulo both pairs of primes: no two have a larger chance than this.
   const double largest = std::min(2 * own.squares * rate, 1.0);
-  // (w + w')^2 is 2 w^2 + 2 w'^2 at most; where q divides an exponent, it is part of all arguments.
+  // (w + w')^2 is 2 w^2 + 2 w'^2 at most; an exponent that q divides is part of all arguments.
   return names + 2 * (roots * largest + pairs * both * both) +
-         (2 * own.lost + 9) * own.weight2 / (p * p) +
-         2 * share(world, own.powers) * std::min(lost, 1.0);
+         (2 * own.lost + 9) * own.weight2 / (p * p) + 2 * merges * std::min(lost, 1.0);
 }
 
 // Chance that a difference of outputs vanishes modulo a pair of primes. With exponentials only the residues modulo p count,
@@ -147,13 +147,16 @@ double miss_of_one_test(const Side& spec, const Side& candidate, const FpWorld& 
   const FpPoints all = spec.run.points() + candidate.run.points();
   const bool is_followed = !makes_integers(spec.code) && !makes_integers(candidate.code);
   const FpPoints own = is_followed ? at_most(all, x.points + y.points) : all;
+  // The difference of two hashed arguments is of both degrees.
+  const double largest = std::max(degree, 2 * own.degree);
+  const double merges = share(world, primes_of_exponents(own, largest));
   const auto modulo = [&](const Modulus& p, const Modulus& q) {
-    const double chance = vanishes(degree, bits, has_exp, world, p, q) + share(world, own.powers);
+    const double chance = vanishes(degree, bits, has_exp, world, p, q) + merges;
     return chance < 1 ? chance : 1.0;
   };
   double miss = modulo(world.p(), world.q());
   if (world.is_wide()) miss *= modulo(world.p2(), world.q2());
-  return miss + miss_of_hashes(own, all, world);
+  return miss + miss_of_hashes(own, all, merges, world);
 }
 
 // The first output element that differs; nullopt if none does.

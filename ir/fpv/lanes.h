@@ -2,7 +2,6 @@
 #ifndef PRUNERC_IR_FPV_LANES_H_
 #define PRUNERC_IR_FPV_LANES_H_
 
-#include "ir/fpv/cone.h"
 #include "ir/fpv/world.h"
 
 #include <cstdint>
@@ -25,7 +24,7 @@ struct FloatLanes {
   bool is_uniform = false;
   bool may_be_lost = false;
   bool may_be_special = false;
-  FpCone cone;  // of all lanes; operations on lanes leave it as it is
+  uint32_t cone = 0;  // of all lanes: see FpCones; operations on lanes leave it as it is
   FpValue at(int lane) const {
     const int i = is_uniform ? 0 : lane;
     return {p[i], q[i], p2[i], q2[i]};

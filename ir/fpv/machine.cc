@@ -29,9 +29,11 @@ FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
     }
     strides_[level][kNumAxes] = stride;
   }
+  input_cone_ = cones_.id_of(kAtomCone);
   for (const FpConstant& c : code.constants) {
     constants_.push_back(world.of_float(c.value, c.dtype));
-    constant_cones_.push_back(FpWorld::is_opaque(c.value, c.dtype) ? kAtomCone : cone_of(c.value));
+    const bool is_opaque = FpWorld::is_opaque(c.value, c.dtype);
+    constant_cones_.push_back(cones_.id_of(is_opaque ? opaque_cone() : cone_of(c.value)));
   }
 }
 

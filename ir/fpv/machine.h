@@ -114,8 +114,8 @@ class FpMachine {
   bool meets(std::size_t level, uint64_t a, uint64_t b) const;
   void forget(int32_t buffer);
   // machine_cone.cc
-  FpCone loaded_cone(const FpMemory& m, const Place& place) const;
-  void store_cone(FpMemory& m, const Place& place, const FpCone& cone);
+  uint32_t loaded_cone(const FpMemory& m, const Place& place);
+  void store_cone(FpMemory& m, const Place& place, uint32_t cone);
   FpCone extreme_cone(const FpCone& a, FpKinds a_kinds, double n, const FloatLanes& b, int count);
   FpCone call_cone(const FpExpr& n, const FloatLanes& a, const FloatLanes& b, int count);
   FpCone integer_cone(const IntLanes& a) const;
@@ -157,7 +157,6 @@ class FpMachine {
   FpWorld& world_;
   int64_t max_steps_;
   std::vector<FpValue> constants_;
-  std::vector<FpCone> constant_cones_;
   std::vector<int64_t> vars_;       // by slot
   std::vector<uint64_t> versions_;  // of slots that are expressions: when they were evaluated
   uint64_t version_ = 1;
@@ -165,6 +164,8 @@ class FpMachine {
   std::vector<IntLanes> i_;
   std::vector<FpMemory> memory_;
   FpCones cones_;
+  uint32_t input_cone_ = 0;
+  std::vector<uint32_t> constant_cones_;
   FpPoints points_;
   std::array<Level, kNumConcurrencies> levels_;
   std::array<uint64_t, kNumConcurrencies> next_name_ = {1, 1};

@@ -28,31 +28,29 @@ int FpMachine::num_on() const {
       std::count_if(mask_->on, mask_->on + n_, [](uint32_t on) { return on != 0; }));
 }
 
-FpCone FpMachine::loaded_cone(const FpMemory& m, const Place& place) const {
-  if (m.cone.empty()) return kAtomCone;  // an input
+uint32_t FpMachine::loaded_cone(const FpMemory& m, const Place& place) {
+  if (m.cone.empty()) return input_cone_;
   if (place.is_affine && place.stride == 1 && mask_ == nullptr) {
     const uint32_t* at = m.cone.data() + place.base;
     uint32_t differ = 0;
     for (int l = 1; l < n_; ++l) differ |= at[l] ^ at[0];
-    if (differ == 0) return cones_.at(at[0]);
+    if (differ == 0) return at[0];
   }
   const int first = first_on();
   const int lanes = place.is_affine && place.stride == 0 ? first + 1 : n_;
   const auto id_of = [&](int lane) {
     return m.cone[static_cast<std::size_t>(place.position(lane))];
   };
-  uint32_t last = id_of(first);
-  FpCone out = cones_.at(last);
+  uint32_t last = id_of(first), out = last;
   for (int l = first + 1; l < lanes; ++l) {
     if (!is_on(l) || id_of(l) == last) continue;
     last = id_of(l);
-    out = join(out, cones_.at(last));
+    out = cones_.made_of(FpConeOp::kJoin, out, last);
   }
   return out;
 }
 
-void FpMachine::store_cone(FpMemory& m, const Place& place, const FpCone& cone) {
-  const uint32_t id = cones_.id_of(cone);
+void FpMachine::store_cone(FpMemory& m, const Place& place, uint32_t id) {
   if (place.is_affine && place.stride == 1 && mask_ == nullptr) {
     std::fill_n(m.cone.data() + place.base, n_, id);
     return;
@@ -65,13 +63,14 @@ void FpMachine::store_cone(FpMemory& m, const Place& place, const FpCone& cone) 
 // Of a maximum or minimum of `a` and n values of `b`, in `count` lanes.
 FpCone FpMachine::extreme_cone(const FpCone& a, FpKinds a_kinds, double n, const FloatLanes& b,
                                int count) {
+  const FpCone& each = cones_.at(b.cone);
   FpPoints made;
   // An order hashes nothing.
   if (world_.order() == OrderModel::kSets) {
-    made = point(a, a_kinds) + n * point(b.cone, kinds_of(b));
+    made = point(a, a_kinds) + n * point(each, kinds_of(b));
   }
   points_ = points_ + count * made;
-  return extreme_of(a, n, b.cone, made);
+  return extreme_of(a, n, each, made);
 }
 
 // Integers are what they are in this run.
@@ -93,7 +92,8 @@ FpCone FpMachine::integer_cone(const IntLanes& a) const {
 // Of an operation in `count` lanes, whose arguments are noted if they are hashed.
 FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLanes& b, int count) {
   const FpKinds kinds = kinds_of(a);
-  if (n.op == FpOp::kMinF || n.op == FpOp::kMaxF) return extreme_cone(a.cone, kinds, 1, b, count);
+  const FpCone& x = cones_.at(a.cone);
+  if (n.op == FpOp::kMinF || n.op == FpOp::kMaxF) return extreme_cone(x, kinds, 1, b, count);
   const bool is_call = n.op == FpOp::kCallF;
   const bool is_binary = is_call && n.b >= 0;
   const bool is_ratio =
@@ -103,25 +103,31 @@ FpCone FpMachine::call_cone(const FpExpr& n, const FloatLanes& a, const FloatLan
   // An exponential is a power, but that of an exponential is a hash.
   if (is_binary) {
     const FpKinds others = kinds_of(b);
-    made = call_point(join(a.cone, b.cone), {kinds.kept && others.kept, kinds.lost || others.lost});
+    made = call_point(join(x, cones_.at(b.cone)),
+                      {kinds.kept && others.kept, kinds.lost || others.lost});
   } else if (!is_power || kinds.lost) {
-    made = call_point(a.cone, kinds);
+    made = call_point(x, kinds);
   }
-  if (is_power && kinds.kept) made = made + exponent_point(a.cone);
+  if (is_power && kinds.kept) {
+    const bool is_twice = is_call && n.intrinsic == Intrinsic::kTanh;  // e^2x
+    made = made + exponent_point(is_twice ? product(cone_of(2), x) : x);
+  }
   points_ = points_ + count * made;
   FpCone out = kAtomCone;
-  // A small whole number may be kept.
-  if (a.cone.num + a.cone.den == 0) out.size.high = std::clamp(a.cone.size.high, 0.0, kBitsOfWhole);
+  // A small whole number may be kept, also of what is one by its value alone.
+  if (kinds.kept && !is_power) {
+    out.size.high = out.size.term = std::clamp(x.size.high, 0.0, kBitsOfWhole);
+  }
   if (is_power) {
-    const double degree = kinds.kept ? a.cone.num + a.cone.den : 1;
+    const double degree = kinds.kept ? x.num + x.den : 1;
     out.num = std::max(1.0, degree / kDegreesOfExponent);
     out.is_term = degree <= 2;
   }
   // (1 - e) / (1 + e).
-  if (is_ratio) out = {out.num, out.num, false, {}, {.low = 0, .high = 1, .den = 1}};
+  if (is_ratio) out = {out.num, out.num, false, {}, {.low = 0, .high = 1, .term = 1, .den = 1}};
   if (is_call && n.intrinsic == Intrinsic::kRsqrt) out = {0, 1, false, {}};
-  out.points = a.cone.points + made;
-  if (is_binary) out.points = out.points + b.cone.points;
+  out.points = x.points + made;
+  if (is_binary) out.points = out.points + cones_.at(b.cone).points;
   return out;
 }
 

@@ -200,7 +200,7 @@ void FpMachine::eval_select(const FpExpr& n, int d, std::vector<Lanes>& lanes, E
   if constexpr (std::is_same_v<Lanes, FloatLanes>) {
     for (int l = 0; l < n_; ++l)
       out.set(l, yes.on[l] != 0 ? x.at(l) : no.on[l] != 0 ? y.at(l) : FpValue{});
-    out.cone = join(x.cone, y.cone);
+    out.cone = cones_.made_of(FpConeOp::kJoin, x.cone, y.cone);
     out.find_flags(n_);
   } else {
     for (int l = 0; l < n_; ++l) out.v[l] = yes.on[l] != 0 ? x.at(l) : y.at(l);
@@ -220,7 +220,8 @@ void FpMachine::eval_unary(const FpExpr& n, int d) {
   if (from_float) out.is_uniform = f.is_uniform;
   const int lanes = out.is_uniform ? 1 : n_;
   if (n.op == FpOp::kToInt)
-    points_ = points_ + (out.is_uniform ? 1 : num_on()) * call_point(f.cone, kinds_of(f));
+    points_ =
+        points_ + (out.is_uniform ? 1 : num_on()) * call_point(cones_.at(f.cone), kinds_of(f));
   for (int l = 0; l < lanes; ++l) {
     const int64_t x = out.v[l];
     switch (n.op) {
@@ -294,16 +295,16 @@ void FpMachine::eval_field(const FpExpr& n, int d) {
   FloatLanes& a = f_[static_cast<std::size_t>(d)];
   FloatLanes& b = f_[static_cast<std::size_t>(d) + 1];
   if (n.op == FpOp::kMulF) {
-    a.cone = product(a.cone, b.cone);
+    a.cone = cones_.made_of(FpConeOp::kProduct, a.cone, b.cone);
     return mul_lanes(world_, a, b, n_);
   }
   if (n.op == FpOp::kDivF) {
-    a.cone = quotient(a.cone, b.cone);
+    a.cone = cones_.made_of(FpConeOp::kQuotient, a.cone, b.cone);
     return div_lanes(world_, a, b, mask_, n_);
   }
-  if (n.op == FpOp::kSubF) b.cone.size.constant = 0 - b.cone.size.constant;
-  a.cone = sum(a.cone, b.cone);
-  if (n.op == FpOp::kAddF) return add_lanes(world_, a, b, n_);
+  const bool is_sum = n.op == FpOp::kAddF;
+  a.cone = cones_.made_of(is_sum ? FpConeOp::kSum : FpConeOp::kDifference, a.cone, b.cone);
+  if (is_sum) return add_lanes(world_, a, b, n_);
   return sub_lanes(world_, a, b, n_);
 }
 
@@ -344,7 +345,7 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
     }
   }
   a.is_uniform = is_uniform;
-  a.cone = cone;
+  a.cone = cones_.id_of(cone);
   a.find_flags(lanes);
 }
 

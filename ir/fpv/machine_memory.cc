@@ -222,10 +222,13 @@ void FpMachine::reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::si
   const FloatLanes& rest = f_[0];
   const auto n = static_cast<double>(num_on());
   FpValue value = m.value(at);
-  FpCone cone = cones_.at(m.cone[at]);
+  uint32_t& cone = m.cone[at];
+  const auto of_all = [&](FpConeOp op) {
+    return n == 1 ? rest.cone : cones_.made_of(op, rest.cone, static_cast<uint32_t>(n));
+  };
   if (s.reduce_op == FpOp::kAddF) {
     value = world_.add(value, sum_lanes(world_, rest, mask_, n_));
-    cone = sum(cone, sum_of(n, rest.cone));
+    cone = cones_.made_of(FpConeOp::kSum, cone, of_all(FpConeOp::kSumOf));
   } else {
     FpValue values[kLanes];
     std::size_t count = 0;
@@ -234,15 +237,15 @@ void FpMachine::reduce_floats(const FpStmt& s, DType dtype, FpMemory& m, std::si
     }
     if (s.reduce_op == FpOp::kMulF) {
       for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
-      cone = product(cone, product_of(n, rest.cone));
+      cone = cones_.made_of(FpConeOp::kProduct, cone, of_all(FpConeOp::kProductOf));
     } else {
-      cone = extreme_cone(cone, {!value.is_lost(), value.is_lost()}, n, rest, 1);
+      cone = cones_.id_of(
+          extreme_cone(cones_.at(cone), {!value.is_lost(), value.is_lost()}, n, rest, 1));
       const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
       value = world_.extreme(which, dtype, value, std::span(values, count));
     }
   }
   m.set(at, value);
-  m.cone[at] = cones_.id_of(cone);
 }
 
 // element = element op rest, in all lanes the same element.

@@ -12,8 +12,8 @@ namespace prunerc::ir {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr FpSize kZero = {kInfinity, -kInfinity, 0, 0, {}};
-constexpr FpSize kUnbounded = {-kInfinity, kInfinity, kInfinity, 0, {}};
+constexpr FpSize kZero = {kInfinity, -kInfinity, -kInfinity, 0, 0, {}};
+constexpr FpSize kUnbounded = {-kInfinity, kInfinity, kInfinity, kInfinity, 0, {}};
 constexpr double kExact = 0x1p53;  // whole numbers below are doubles
 // Logarithms are rounded by less.
 constexpr double kRounding = 0x1p-20;
@@ -87,22 +87,21 @@ bool has_room(const FpSize& a, const FpSize& b) {
 // With the odd number as a factor of Q.
 FpSize bare(const FpSize& a) {
   const double bits = bits_of(a.odd);
-  return {a.low, a.high + bits, a.den + bits, 0, {}};
+  return {a.low, a.high + bits, a.term + bits, a.den + bits, 0, {}};
 }
 
 }  // namespace
 
 FpSize size_of(double constant) {
   if (constant == 0) return kZero;
-  return {static_cast<double>(dyadic_of(constant).exponent),
-          std::log2(std::fabs(constant)),
-          0,
-          constant,
-          {}};
+  const double size = std::log2(std::fabs(constant));
+  return {static_cast<double>(dyadic_of(constant).exponent), size, size, 0, constant, {}};
 }
 
 FpSize size_below(double magnitude) {
-  return magnitude == 0 ? kZero : FpSize{0, std::log2(magnitude), 0, 0, {}};
+  if (magnitude == 0) return kZero;
+  const double size = std::log2(magnitude);
+  return {0, size, size, 0, 0, {}};
 }
 
 FpSize join(const FpSize& a, const FpSize& b) {
@@ -112,7 +111,12 @@ FpSize join(const FpSize& a, const FpSize& b) {
   if (has_room(b, a)) return join(b, bare(a));
   const FpOdd odd = common(a.odd, b.odd);
   if (is_far(odd, a.odd, b.odd)) return join(bare(a), bare(b));
-  return {std::min(a.low, b.low), std::max(a.high, b.high), std::max(a.den, b.den), 0, odd};
+  return {std::min(a.low, b.low),
+          std::max(a.high, b.high),
+          std::max(a.term, b.term),
+          std::max(a.den, b.den),
+          0,
+          odd};
 }
 
 FpSize sum(const FpSize& a, const FpSize& b) {
@@ -126,8 +130,8 @@ FpSize sum(const FpSize& a, const FpSize& b) {
   }
   const FpOdd odd = common(a.odd, b.odd);
   if (is_far(odd, a.odd, b.odd)) return sum(bare(a), bare(b));
-  return bounded(
-      {std::min(a.low, b.low), log_sum(a.high + b.den, b.high + a.den), a.den + b.den, 0, odd});
+  return bounded({std::min(a.low, b.low), log_sum(a.high + b.den, b.high + a.den),
+                  std::max(a.term + b.den, b.term + a.den), a.den + b.den, 0, odd});
 }
 
 FpSize product(const FpSize& a, const FpSize& b) {
@@ -138,7 +142,12 @@ FpSize product(const FpSize& a, const FpSize& b) {
   }
   const FpOdd odd = product(a.odd, b.odd);
   if (is_far(odd, a.odd, b.odd)) return product(bare(a), bare(b));
-  return bounded({a.low + b.low, a.high + b.high, a.den + b.den, 0, odd});
+  // An input of one stands beside all terms of the other; a constant has none.
+  const double in_a = a.constant != 0 ? -kInfinity : a.term + b.high;
+  const double in_b = b.constant != 0 ? -kInfinity : b.term + a.high;
+  const bool is_constant = a.constant != 0 && b.constant != 0;
+  const double term = is_constant ? a.high + b.high : std::max(in_a, in_b);
+  return bounded({a.low + b.low, a.high + b.high, term, a.den + b.den, 0, odd});
 }
 
 FpSize quotient(const FpSize& a, const FpSize& b) {
@@ -146,25 +155,27 @@ FpSize quotient(const FpSize& a, const FpSize& b) {
   if (b.constant == 0) {
     // Both times what makes P of b whole.
     const double whole = bits_of(b.odd) - b.low;
-    return bounded({a.low - b.low, a.high + b.den + whole, a.den + b.high + whole, 0, a.odd});
+    return bounded({a.low - b.low, a.high + b.den + whole, a.term + b.den + whole,
+                    a.den + b.high + whole, 0, a.odd});
   }
   const double x = a.constant / b.constant;
   if (std::fabs(x) > 0x1p-900 && std::fma(x, b.constant, -a.constant) == 0) return size_of(x);
   const Dyadic by = dyadic_of(b.constant);
   const double m = std::fabs(static_cast<double>(by.odd));
-  const double size = std::fabs(b.constant);
+  const double size = std::fabs(b.constant), bits = std::log2(size);
   const bool is_whole = by.exponent >= 0 && size < kExact;
   const FpOdd odd = times(a.odd, m, is_whole ? size : m);
   if (is_far(odd, a.odd, {m, 1, m, 1})) return quotient(bare(a), b);
-  return bounded({a.low - by.exponent, a.high - std::log2(size), a.den, 0, odd});
+  return bounded({a.low - by.exponent, a.high - bits, a.term - bits, a.den, 0, odd});
 }
 
 FpSize sum_of(double n, const FpSize& each) {
   if (n == 1 || is_zero(each)) return each;
   const double s = n * each.constant;
   if (each.constant != 0 && std::fma(n, each.constant, -s) == 0) return size_of(s);
+  const double others = (n - 1) * each.den;
   return bounded(
-      {each.low, each.high + (n - 1) * each.den + std::log2(n), n * each.den, 0, each.odd});
+      {each.low, each.high + others + std::log2(n), each.term + others, n * each.den, 0, each.odd});
 }
 
 FpSize product_of(double n, const FpSize& each) {
@@ -172,6 +183,7 @@ FpSize product_of(double n, const FpSize& each) {
   const FpOdd& k = each.odd;
   return bounded({n * each.low,
                   n * each.high,
+                  (n - 1) * each.high + each.term,
                   n * each.den,
                   0,
                   {k.base, n * k.power, k.largest, n * k.times}});
@@ -184,6 +196,13 @@ double bits_of_difference(const FpSize& a, const FpSize& b) {
   // They may have either sign.
   x.constant = y.constant = 0;
   return bits_of(sum(x, y));
+}
+
+double bits_of_term_difference(const FpSize& a) {
+  if (a.term == -kInfinity) return 0;
+  FpSize x = a;
+  x.high = x.term;
+  return bits_of_difference(x, x);
 }
 
 double bits_in_differences(const FpSize& a) {

@@ -12,10 +12,10 @@ struct FpOdd {
 };
 
 /// Upper bounds for a value P / Q, all but `constant` as logarithms: coefficients of P are multiples of 2^low / odd,
-/// and their magnitudes add up to 2^high; those of Q are whole numbers that add up to 2^den. Default: of an input.
-/// DESIGN.md, D16.
+/// and their magnitudes add up to 2^high; those of Q are whole numbers that add up to 2^den. Where an input stands in one
+/// term of P, its coefficient is 2^term at most (0 if term is -infinity). Default: of an input. DESIGN.md, D16.
 struct FpSize {
-  double low = 0, high = 0, den = 0;
+  double low = 0, high = 0, term = 0, den = 0;
   double constant = 0;  // the value, where that is known and not 0
   FpOdd odd = {};
   bool operator==(const FpSize&) const = default;
@@ -37,6 +37,8 @@ FpSize product_of(double n, const FpSize& each);
 double bits_of(const FpSize& a);
 /// The same of the difference of two that are not the same.
 double bits_of_difference(const FpSize& a, const FpSize& b);
+/// The same of coefficients of inputs that stand in one term each.
+double bits_of_term_difference(const FpSize& a);
 /// Of the differences of one value and any: those of two have no more bits than both shares and 1.
 double bits_in_differences(const FpSize& a);
 /// How many primes of so many bits can divide a number that is not 0.

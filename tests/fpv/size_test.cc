@@ -84,6 +84,21 @@ TEST_CASE("a mean that a counter divides has the factorial, however it is writte
   }
 }
 
+TEST_CASE("an input in one term of a sum has that term's coefficient") {
+  const FpSize score = product(sum_of(128, product(kInput, kInput)), size_of(0.0883883476F));
+  CHECK(bits_of(score) == Approx(7 - std::log2(0x1p-27 / 0.0883883476)).epsilon(1e-6));
+  CHECK(bits_of_term_difference(score) == Approx(bits_of(score) - 7 + 1));
+  // An input of either beside all terms of the other.
+  const FpSize pair = sum(kInput, product(kInput, size_of(4)));
+  CHECK(pair.term == 2);
+  CHECK(product(pair, pair).term == Approx(2 + std::log2(5)));
+  CHECK(sum_of(8, pair).term == 2);
+  CHECK(join(pair, kInput).term == 2);
+  CHECK(product_of(2, pair).term == product(pair, pair).term);
+  CHECK(quotient(pair, size_of(8)).term == -1);
+  CHECK(sum(size_of(3), size_of(5)).term == 3);
+}
+
 TEST_CASE("bits of other denominators add up") {
   // 1 / (x + y).
   const FpSize ratio = quotient(kInput, sum(kInput, kInput));
