@@ -4,20 +4,11 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 namespace prunerc::onnx {
 namespace {
-
-template <typename Number>
-std::vector<Number> numbers_of(const ModelBuilder& model, const std::string& name = "y") {
-  const std::string bytes = computed(model, name);
-  std::vector<Number> out(bytes.size() / sizeof(Number));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
 
 // 0, 1, 2, ...
 std::vector<float> counted_up(int64_t count) {
