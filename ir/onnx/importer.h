@@ -66,8 +66,13 @@ class Importer {
   Result<void> count_node();
   Result<void> import_nodes(const std::vector<Node>& nodes, Scope& scope);
   Result<void> import_node(const Node& node, Scope& scope);
+  Result<void> leave_out(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
                        Scope& scope);
+  /// Lists what a row cannot do. Errors: any other.
+  Result<void> refuse(const Node& node, const Error& why, Scope& scope);
+  /// Calls from here on, of a row that was refused: their results are none.
+  void drop_calls(std::size_t first);
   const Function* find_function(const Node& node) const;
   Result<void> import_function(const Function& function, const Node& node,
                                std::vector<const Value*> inputs, Scope& scope);
@@ -75,6 +80,8 @@ class Importer {
   void miss(const Node& node, std::string why, Scope& scope);
   Result<void> add_outputs(const Scope& scope);
   Result<void> add_output(const std::string& name, const Value* value);
+  /// What a missing node reads; of a sequence its parts. `done`: names of outputs.
+  Result<void> add_read(const std::string& name, const Value& value, std::set<std::string>& done);
   void drop_dead();
   ImportedNet finish();
 

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc::onnx {
@@ -35,6 +36,23 @@ inline std::string refusal_of(const ModelBuilder& builder) {
   REQUIRE_FALSE(net.ok());
   REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
   return net.error().message();
+}
+
+/// What is imported of it where that is asked for; its text compiles.
+inline ImportedNet part_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  ImportOptions options;
+  options.partial = true;
+  Result<ImportedNet> net = import_model(*model, options);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  lang::CompileInput input;
+  input.text = net->text;
+  const lang::NetResult compiled = lang::compile_net(input);
+  INFO(compiled.rendered << net->text);
+  REQUIRE(compiled.net.has_value());
+  return std::move(net).value();
 }
 
 /// The elements of a tensor that the importer computes.

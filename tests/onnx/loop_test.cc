@@ -187,6 +187,43 @@ TEST_CASE("a loop within a loop reads the values of both") {
   CHECK(numbers_of<float>(model) == std::vector<float>{-19});
 }
 
+TEST_CASE("of a loop that is left out nothing remains") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").output("last");
+  add_whole(model, "most", 1000);
+  model.node("Neg", {"x"}, {"y"});
+  ::onnx::GraphProto& body = add_loop(model, {"most", "", "x"}, {"last"}, {"c", "b"});
+  add_inner(body, "Relu", {"v"}, "a");
+  add_inner(body, "Frobnicate", {"a"}, "b");
+  ImportedNet net = part_of(model);
+  CHECK(net.output_names == std::vector<std::string>{"y"});
+  CHECK_FALSE(has(net.text, "relu"));
+  REQUIRE(net.left_out.size() == 2);
+  CHECK(net.left_out[1] == "Loop (1 node: 'node_last'): what its body needs");
+  body.mutable_node(1)->set_op_type("Relu");
+  for (int i = 0; i < 120; ++i) add_inner(body, "Relu", {"v"}, "more" + std::to_string(i));
+  net = part_of(model);
+  CHECK(net.output_names == std::vector<std::string>{"y"});
+  REQUIRE(net.left_out.size() == 1);
+  CHECK(net.left_out[0] == "Loop (1 node: 'node_last'): so many nodes in all its iterations");
+}
+
+TEST_CASE("of a branch that is left out there is what its missing nodes read") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  ::onnx::TensorProto& condition = *model.graph().add_initializer();
+  condition.set_name("condition");
+  condition.set_data_type(9);
+  condition.add_int32_data(1);
+  ::onnx::AttributeProto& taken = *model.node("If", {"condition"}, {"y"}).add_attribute();
+  taken.set_name("then_branch");
+  taken.set_type(::onnx::AttributeProto::GRAPH);
+  add_inner(*taken.mutable_g(), "Relu", {"x"}, "a");
+  add_inner(*taken.mutable_g(), "Frobnicate", {"a"}, "b");
+  taken.mutable_g()->add_output()->set_name("b");
+  CHECK(part_of(model).output_names == std::vector<std::string>{"a"});
+}
+
 TEST_CASE("a loop carries sequences, too") {
   ModelBuilder model;
   model.output("y").floats("x", {2}, {1, 2});

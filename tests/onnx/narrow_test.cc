@@ -95,6 +95,19 @@ TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
   CHECK(has(refusal_of(model), "a zero point of this type"));
 }
 
+TEST_CASE("numbers of 16 bits are no outputs of what is imported in part") {
+  ModelBuilder model(21);
+  model.input("x", {2}).output("y").output("q").output("r").floats("s", {}, {1});
+  add_known(model, "z", kU16, {}, {7});
+  model.node("Neg", {"x"}, {"y"});
+  model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.node("Frobnicate", {"q"}, {"r"});
+  const ImportedNet net = part_of(model);
+  CHECK(net.output_names == std::vector<std::string>{"y"});
+  REQUIRE(net.left_out.size() == 2);
+  CHECK(net.left_out[1] == "an output (1 node: 'q'): it is of uint16");
+}
+
 TEST_CASE("rows of a table of few bits have a scale for each block") {
   const std::vector<int> bytes = {0,    0,    0,    0,    0,    0,    0,    0,
                                   0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};

@@ -77,6 +77,19 @@ TEST_CASE("a sequence is refused where a tensor is expected, and the other way r
   CHECK(has(refusal_of(model), "an operand that is no sequence"));
 }
 
+TEST_CASE("what is left out has the parts of a sequence, which is no output itself") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").output("s");
+  model.node("Relu", {"x"}, {"a"});
+  model.node("Neg", {"x"}, {"b"});
+  model.node("SequenceConstruct", {"a", "x", "b"}, {"s"});
+  model.node("Frobnicate", {"s"}, {"y"});
+  const ImportedNet net = part_of(model);
+  CHECK(net.output_names == std::vector<std::string>{"s_0", "s_2"});
+  REQUIRE(net.left_out.size() == 2);
+  CHECK(net.left_out[1] == "an output (1 node: 's'): it is a sequence of tensors");
+}
+
 TEST_CASE("places and sizes that a sequence does not have are refused") {
   const auto refusal = [](int64_t place, const std::vector<int64_t>& sizes) {
     ModelBuilder model;

@@ -199,7 +199,11 @@ Result<void> iterate(Row& row, const Graph& body, int64_t most, Carried& c) {
       return row.unsupported(
           "a condition of the body alone: ONNX ignores it, ONNX Runtime does not");
     if (!runs) break;
-    if (i == kMaxIterations) return row.unsupported("more than 4096 iterations");
+    // Without a condition all that there may be are sure.
+    const int64_t sure = row.in(1) == nullptr ? most : i + 1;
+    if (sure > kMaxIterations) return row.unsupported("more than 4096 iterations");
+    if (body.nodes.size() * static_cast<std::size_t>(sure) > kMaxNodes / 2)
+      return row.unsupported("so many nodes in all its iterations");
     c.state[0] = number_for(row, body.inputs[0], ir::DType::kI64, i);
     if (i == 0) c.state[1] = number_for(row, body.inputs[1], ir::DType::kBool, 1);
     PRUNERC_TRY(const std::vector<const Value*> results,
