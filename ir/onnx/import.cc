@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kNewestOpset = 25;
 /// Functions that call functions, branches in branches.
 constexpr int kMaxScopes = 32;
+/// Inputs, constants and outputs of branches and bodies, each time they are imported.
+constexpr std::size_t kMaxBound = 10 * kMaxNodes;
 /// Constants that nodes make while they are imported. Units: bytes.
 constexpr int64_t kMaxMadeBytes = int64_t{1} << 28;
 
@@ -265,6 +267,9 @@ Result<void> Importer::import_function(const Function& function, const Node& nod
 Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
                                                          const std::vector<const Value*>& inputs) {
   PRUNERC_TRY_VOID(count_node());
+  num_bound_ += graph.inputs.size() + graph.initializers.size() + graph.outputs.size();
+  if (num_bound_ > kMaxBound)
+    return error(Diag::kOnnxNode, std::string(), std::string(), "so many names in its graphs");
   Scope inner;
   inner.outer = scope_;
   inner.opsets = scope_->opsets;
@@ -295,7 +300,7 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
       typeless_[name] = type_name(constant.onnx_type);
       continue;
     }
-    const Value* const value = this->constant(constant);
+    const Value* const value = held(constant);
     name_value(value, name);
     scope.values.emplace(name, value);
   }

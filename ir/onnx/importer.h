@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 namespace prunerc::onnx {
@@ -39,6 +40,8 @@ class Importer {
   const Value* constant(const ir::Tensor& tensor);
   /// One of the model's, whose bytes are not copied.
   const Value* constant(const Constant& constant);
+  /// The same of one that stands in the model, whose bytes are one value however often a loop comes by.
+  const Value* held(const Constant& constant);
   const Value* sequence(std::vector<const Value*> parts);
   /// A branch or a body, in the scope of the node that has it.
   Result<std::vector<const Value*>> import_graph(const Graph& graph,
@@ -104,6 +107,7 @@ class Importer {
   const ImportOptions& options_;
   std::map<FunctionKey, const Function*> functions_;
   std::deque<Value> values_;
+  std::map<std::tuple<const char*, int32_t, std::vector<int64_t>>, const Value*> held_;
   std::vector<const Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<std::string> input_names_, output_names_, fed_names_;
@@ -123,6 +127,7 @@ class Importer {
   bool misses_more_than_operands_ = false;
   Scope* scope_ = nullptr;  // of the node at hand
   std::size_t num_nodes_ = 0;
+  std::size_t num_bound_ = 0;  // names of graphs within, in all iterations
   std::string net_name_;
 };
 

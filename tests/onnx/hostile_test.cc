@@ -152,6 +152,27 @@ TEST_CASE("loops within loops, of few nodes") {
   refused(model, Diag::kOnnxMalformed);
 }
 
+TEST_CASE("a loop whose body holds many constants") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").ints("most", {4096});
+  ::onnx::AttributeProto& attribute = *model.node("Loop", {"most", "", "x"}, {"y"}).add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(::onnx::AttributeProto::GRAPH);
+  ::onnx::GraphProto& body = *attribute.mutable_g();
+  for (const char* name : {"i", "c", "v"}) body.add_input()->set_name(name);
+  for (const char* name : {"c", "v"}) body.add_output()->set_name(name);
+  for (int i = 0; i < 50'000; ++i) {
+    ::onnx::TensorProto& tensor = *body.add_initializer();
+    tensor.set_name("k" + std::to_string(i));
+    tensor.set_data_type(1);
+    tensor.add_float_data(1);
+  }
+  const Result<ImportedNet> net = import_bytes(model.bytes());
+  REQUIRE_FALSE(net.ok());
+  CHECK(net.error().id() == Diag::kOnnxUnsupported);
+  CHECK(net.error().message().find("so many names in its graphs") != std::string::npos);
+}
+
 TEST_CASE("a chain of longer and longer sequences ends") {
   ModelBuilder model;
   model.input("x", {2}).output("y");

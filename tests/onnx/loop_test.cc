@@ -169,6 +169,29 @@ TEST_CASE("a body has names of its own, and those around it") {
   CHECK(numbers_of<float>(model) == std::vector<float>{143});
 }
 
+TEST_CASE("what a body holds is one constant, however often it runs") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  add_whole(model, "three", 3);
+  ::onnx::GraphProto& body = add_loop(model, {"three", "", "x"}, {"y"}, {"c", "t"});
+  ::onnx::TensorProto& own = *body.add_initializer();
+  own.set_name("w");
+  own.set_data_type(1);
+  own.add_dims(2);
+  own.add_float_data(1);
+  own.add_float_data(2);
+  add_inner(body, "Mul", {"v", "w"}, "s");
+  ::onnx::AttributeProto& value = *add_inner(body, "Constant", {}, "k").add_attribute();
+  value.set_name("value");
+  value.set_type(::onnx::AttributeProto::TENSOR);
+  *value.mutable_t() = own;
+  add_inner(body, "Add", {"s", "k"}, "t");
+  const std::string text = text_of(model);
+  CHECK(count_of(text, "const ") == 2);
+  CHECK(count_of(text, ", w)") == 3);
+  CHECK(count_of(text, ", k)") == 3);
+}
+
 TEST_CASE("a loop within a loop reads the values of both") {
   ModelBuilder model;
   model.output("y").floats("v0", {1}, {10});

@@ -36,7 +36,7 @@ Result<void> constant(Row& row) {
   if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
     if (!value->tensor->dtype && !value->tensor->stand_in)
       return row.unsupported("the type " + type_name(value->tensor->onnx_type));
-    row.set(0, row.constant(*value->tensor));
+    row.set(0, row.importer().held(*value->tensor));
     return {};
   }
   if (row.has("value_int")) {
