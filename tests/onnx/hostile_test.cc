@@ -181,6 +181,17 @@ TEST_CASE("a chain of longer and longer sequences ends") {
   for (int i = 0; i < kParts; ++i)
     model.node("SequenceInsert", {"s" + std::to_string(i), "x"}, {"s" + std::to_string(i + 1)});
   model.node("SequenceLength", {"s" + std::to_string(kParts)}, {"y"});
+  refused(model, Diag::kOnnxUnsupported);
+}
+
+TEST_CASE("many long sequences end") {
+  constexpr std::size_t kParts = 4000;
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  model.node("SequenceConstruct", std::vector<std::string>(kParts, "x"), {"s"});
+  for (int i = 0; i < 9000; ++i)
+    model.node("SequenceInsert", {"s", "x"}, {"s" + std::to_string(i)});
+  model.node("SequenceLength", {"s0"}, {"y"});
   refused(model, Diag::kOnnxMalformed);
 }
 

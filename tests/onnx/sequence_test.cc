@@ -105,5 +105,30 @@ TEST_CASE("places and sizes that a sequence does not have are refused") {
   CHECK(has(refusal(0, {4, -1}), "parts that do not fit"));
 }
 
+TEST_CASE("sequences have at most 4096 parts") {
+  std::vector<int64_t> sizes(4096, 0);
+  sizes[0] = 3;
+  const auto split = [&] {
+    ModelBuilder model;
+    model.input("x", {3, 2}).output("y").ints("sizes", sizes);
+    add_whole(model, "first", 0);
+    model.node("SplitToSequence", {"x", "sizes"}, {"parts"});
+    model.node("SequenceAt", {"parts", "first"}, {"part"});
+    model.node("Neg", {"part"}, {"y"});
+    return model;
+  };
+  CHECK(has(text_of(split()), "y: f32[3,2]"));
+  ModelBuilder longer = split();
+  longer.node("SequenceInsert", {"parts", "x"}, {"more"});
+  CHECK(has(refusal_of(longer), "SequenceInsert (1 node: 'node_more'): more than 4096 parts"));
+  sizes.push_back(0);
+  CHECK(has(refusal_of(split()), "SplitToSequence (1 node: 'node_parts'): more than 4096 parts"));
+  ModelBuilder made;
+  made.input("x", {2}).output("y");
+  made.node("SequenceConstruct", std::vector<std::string>(4097, "x"), {"s"});
+  made.node("SequenceLength", {"s"}, {"y"});
+  CHECK(has(refusal_of(made), "more than 4096 parts"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
