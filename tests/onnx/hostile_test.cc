@@ -211,6 +211,19 @@ TEST_CASE("any prefix and any changed byte is a model or an error") {
   CHECK(refused_count > 1000);
 }
 
+void lay_out(::onnx::TensorProto& tensor, const std::string& location, const std::string& offset,
+             const std::string& length) {
+  tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+  const std::pair<const char*, std::string> entries[] = {
+      {"location", location}, {"offset", offset}, {"length", length}};
+  for (const auto& [key, value] : entries) {
+    if (value.empty()) continue;
+    auto& entry = *tensor.add_external_data();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
+}
+
 class Folder {
  public:
   Folder() {
@@ -235,17 +248,10 @@ class Folder {
     ModelBuilder model = small();
     auto& tensor = *model.graph().mutable_initializer(0);
     tensor.clear_float_data();
-    tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
-    const std::pair<const char*, std::string> entries[] = {
-        {"location", location}, {"offset", offset}, {"length", length}};
-    for (const auto& [key, value] : entries) {
-      if (value.empty()) continue;
-      auto& entry = *tensor.add_external_data();
-      entry.set_key(key);
-      entry.set_value(value);
-    }
-    return import_bytes(model.bytes(), (path_ / "in/model.onnx").string());
+    lay_out(tensor, location, offset, length);
+    return import_bytes(model.bytes(), model_path());
   }
+  std::string model_path() const { return (path_ / "in/model.onnx").string(); }
 
  private:
   fs::path path_;
@@ -272,6 +278,25 @@ TEST_CASE("files of data lie beside the model and are as large as they say") {
     REQUIRE_FALSE(net.ok());
     CHECK(net.error().id() == Diag::kOnnxExternal);
   }
+}
+
+TEST_CASE("numbers of 16 bits that share the bytes of a file are there once") {
+  const Folder folder;
+  ModelBuilder model = small();
+  const auto add = [&](const std::string& location, int64_t count, const std::string& offset) {
+    ::onnx::TensorProto& tensor = *model.graph().add_initializer();
+    tensor.set_name("t" + location + offset);
+    tensor.set_data_type(5);
+    tensor.add_dims(count);
+    lay_out(tensor, location, offset, "");
+    return import_bytes(model.bytes(), folder.model_path());
+  };
+  CHECK(add("data", 32, "").ok());
+  CHECK(add("./data", 32, "0").ok());
+  const Result<ImportedNet> net = add("data", 31, "2");
+  REQUIRE_FALSE(net.ok());
+  CHECK(net.error().id() == Diag::kOnnxMalformed);
+  CHECK(net.error().message().find("share the bytes of a file") != std::string::npos);
 }
 
 }  // namespace
