@@ -112,9 +112,9 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   const std::vector<int> bytes = {0,    0,    0,    0,    0,    0,    0,    0,
                                   0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
   // Row 1 has 0 to 15, half as large, counted from `from`.
-  const auto taken = [&](int type, int zero) {
+  const auto taken = [&](int type, int zero, int64_t id = -1) {
     ModelBuilder model(21);
-    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", {-1});
+    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", {id});
     add_known(model, "x", type,
               type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16}, bytes);
     std::vector<std::string> inputs = {"x", "ids", "s"};
@@ -138,6 +138,11 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   CHECK(taken(kU4, -1) == wanted(0, false));
   CHECK(taken(kI4, -1) == wanted(0, true));
   CHECK(taken(kI4, 3) == wanted(3, true));
+  // Rows that the table does not have.
+  for (const int64_t id : {2, -3}) {
+    CHECK(taken(kU8, 3, id) == std::vector<float>(16, 0));
+    CHECK(taken(kI4, -1, id) == std::vector<float>(16, 0));
+  }
 }
 
 TEST_CASE("tables that do not fit are refused") {
