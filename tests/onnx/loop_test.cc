@@ -164,9 +164,9 @@ TEST_CASE("a body has names of its own, and those around it") {
   own.add_float_data(2);
   add_inner(body, "Mul", {"v", "k"}, "m");
   add_inner(body, "Add", {"m", "b"}, "s");
-  model.node("Sub", {"last", "m"}, {"y"});
-  // (10 * 2 + 1) * 2 + 1, and 100 of the other m.
-  CHECK(numbers_of<float>(model) == std::vector<float>{143});
+  model.node("Sub", {"m", "last"}, {"y"});
+  // -100 of the other m, less (10 * 2 + 1) * 2 + 1.
+  CHECK(numbers_of<float>(model) == std::vector<float>{-143});
 }
 
 TEST_CASE("what a body holds is one constant, however often it runs") {

@@ -112,9 +112,9 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   const std::vector<int> bytes = {0,    0,    0,    0,    0,    0,    0,    0,
                                   0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
   // Row 1 has 0 to 15, half as large, counted from `from`.
-  const auto taken = [&](int type, int zero, int64_t id = -1) {
+  const auto taken = [&](int type, int zero, const std::vector<int64_t>& ids = {-1}) {
     ModelBuilder model(21);
-    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", {id});
+    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", ids);
     add_known(model, "x", type,
               type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16}, bytes);
     std::vector<std::string> inputs = {"x", "ids", "s"};
@@ -138,10 +138,12 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   CHECK(taken(kU4, -1) == wanted(0, false));
   CHECK(taken(kI4, -1) == wanted(0, true));
   CHECK(taken(kI4, 3) == wanted(3, true));
-  // Rows that the table does not have.
-  for (const int64_t id : {2, -3}) {
-    CHECK(taken(kU8, 3, id) == std::vector<float>(16, 0));
-    CHECK(taken(kI4, -1, id) == std::vector<float>(16, 0));
+  // Two rows that the table does not have, then its last.
+  for (const bool is_packed : {false, true}) {
+    std::vector<float> rows(32, 0);
+    const std::vector<float> last = is_packed ? wanted(3, false) : wanted(0, true);
+    rows.insert(rows.end(), last.begin(), last.end());
+    CHECK((is_packed ? taken(kU8, 3, {2, -3, 1}) : taken(kI4, -1, {2, -3, 1})) == rows);
   }
 }
 
