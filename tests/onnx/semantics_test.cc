@@ -162,6 +162,9 @@ TEST_CASE("a sequence of no steps ends in zeros, as ONNX Runtime has it") {
   add_relus(model.node("GRU", {"x", "w", "r", "", "n", "h"}, {"y", "last"}), 2);
   CHECK(numbers_of<float>(model) == std::vector<float>{0, 3, 3, 0, 2, 2, 0, 0, 1.5F});
   CHECK(numbers_of<float>(model, "last") == std::vector<float>{0, 2, 1.5F});
+  model = begun({4});
+  add_relus(model.node("RNN", {"x", "w", "r", "", "n", "h"}, {"y", "last"}), 1);
+  CHECK(numbers_of<float>(model, "last") == std::vector<float>{0, 4, 4});
 }
 
 TEST_CASE("the cells of sequences that have ended are kept, too; full ones have no question") {

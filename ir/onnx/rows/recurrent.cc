@@ -474,8 +474,7 @@ Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn 
     }
     track.states.push_back(h.seen);
   }
-  // A plain RNN keeps its first state.
-  if (l.lengths != nullptr && l.gates > 1) {
+  if (l.lengths != nullptr) {
     PRUNERC_TRY(state.h, ended(row, l, *state.h));
   }
   if (l.lengths != nullptr && l.has_cell()) {

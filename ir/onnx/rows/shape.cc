@@ -205,7 +205,7 @@ Result<void> iterate(Row& row, const Graph& body, int64_t most, Carried& c) {
     if (body.nodes.size() * static_cast<std::size_t>(sure) > kMaxNodes / 2)
       return row.unsupported("so many nodes in all its iterations");
     c.state[0] = number_for(row, body.inputs[0], ir::DType::kI64, i);
-    if (i == 0) c.state[1] = number_for(row, body.inputs[1], ir::DType::kBool, 1);
+    if (c.state[1] == nullptr) c.state[1] = number_for(row, body.inputs[1], ir::DType::kBool, 1);
     PRUNERC_TRY(const std::vector<const Value*> results,
                 row.importer().import_graph(body, c.state));
     for (std::size_t r = 0; r < results.size(); ++r) {
