@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kNewestOpset = 25;
 /// Functions that call functions, branches in branches.
 constexpr int kMaxScopes = 32;
+/// Inputs, constants and outputs of branches and bodies, each time they are imported.
+constexpr std::size_t kMaxBound = 10 * kMaxNodes;
 /// Constants that nodes make while they are imported. Units: bytes.
 constexpr int64_t kMaxMadeBytes = int64_t{1} << 28;
 
@@ -109,6 +111,22 @@ Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope
   return {};
 }
 
+// A node that reads what has no row.
+Result<void> Importer::leave_out(const Node& node, Scope& scope) {
+  for (const std::string& name : node.inputs) {
+    const auto typeless = typeless_.find(name);
+    const Value* const* const value = find(scope, name);
+    if (typeless == typeless_.end() || value == nullptr || *value != nullptr) continue;
+    misses_more_than_operands_ = true;
+    miss(node, "an operand of " + typeless->second, scope);
+    return {};
+  }
+  for (const std::string& name : node.outputs) {
+    if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
+  }
+  return {};
+}
+
 Result<void> Importer::import_node(const Node& node, Scope& scope) {
   std::vector<const Value*> inputs;
   bool is_reachable = true;
@@ -138,22 +156,29 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     miss(node, "there is no such operator here", scope);
     return {};
   }
-  if (!is_reachable) {
-    for (const std::string& name : node.inputs) {
-      const auto typeless = typeless_.find(name);
-      const Value* const* const value = find(scope, name);
-      if (typeless == typeless_.end() || value == nullptr || *value != nullptr) continue;
-      misses_more_than_operands_ = true;
-      miss(node, "an operand of " + typeless->second, scope);
-      return {};
-    }
-    for (const std::string& name : node.outputs) {
-      if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
-    }
-    return {};
-  }
+  if (!is_reachable) return leave_out(node, scope);
   if (function != nullptr) return import_function(*function, node, std::move(inputs), scope);
   return run_row(node, row, inputs, scope);
+}
+
+Result<void> Importer::refuse(const Node& node, const Error& why, Scope& scope) {
+  if (why.id() != Diag::kOnnxNode && why.id() != Diag::kOnnxOperand) return why;
+  const auto& text = std::get<std::string>(why.data().args[2]);
+  if (why.id() == Diag::kOnnxOperand) {
+    if (!first_operand_) first_operand_ = why;
+    miss(node, fmt::format("'{}' is known only at run time", text), scope);
+  } else {
+    misses_more_than_operands_ = true;
+    miss(node, text, scope);
+  }
+  return {};
+}
+
+void Importer::drop_calls(std::size_t first) {
+  for (std::size_t i = first; i < calls_.size(); ++i) {
+    for (Value* const result : calls_[i].results) result->is_result = false;
+  }
+  calls_.resize(first);
 }
 
 Result<void> Importer::run_row(const Node& node, RowFn row_fn,
@@ -173,22 +198,15 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
   Row row(*this, node, opset, inputs, attributes);
   Scope* const before = scope_;
   scope_ = &scope;
-  const std::size_t first_value = values_.size();
+  const std::size_t first_value = values_.size(), first_call = calls_.size();
   Result<void> done = row_fn(row);
   scope_ = before;
   if (!row.mistyped().empty())
     done = row.unsupported("the attribute '" + row.mistyped() + "' has another type there");
   if (!done.ok()) {
-    const Diag id = done.error().id();
-    if (id != Diag::kOnnxNode && id != Diag::kOnnxOperand) return done.error();
-    if (id == Diag::kOnnxOperand && !first_operand_) first_operand_ = done.error();
-    if (id == Diag::kOnnxNode) misses_more_than_operands_ = true;
-    miss(node,
-         id == Diag::kOnnxNode ? std::get<std::string>(done.error().data().args[2])
-                               : fmt::format("'{}' is known only at run time",
-                                             std::get<std::string>(done.error().data().args[2])),
-         scope);
-    return {};
+    // Of a branch that is left out what its missing nodes read remains.
+    if (node.op != "If") drop_calls(first_call);
+    return refuse(node, done.error(), scope);
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
@@ -249,6 +267,9 @@ Result<void> Importer::import_function(const Function& function, const Node& nod
 Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
                                                          const std::vector<const Value*>& inputs) {
   PRUNERC_TRY_VOID(count_node());
+  num_bound_ += graph.inputs.size() + graph.initializers.size() + graph.outputs.size();
+  if (num_bound_ > kMaxBound)
+    return error(Diag::kOnnxNode, std::string(), std::string(), "so many names in its graphs");
   Scope inner;
   inner.outer = scope_;
   inner.opsets = scope_->opsets;
@@ -279,7 +300,7 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
       typeless_[name] = type_name(constant.onnx_type);
       continue;
     }
-    const Value* const value = this->constant(constant);
+    const Value* const value = held(constant);
     name_value(value, name);
     scope.values.emplace(name, value);
   }

@@ -141,21 +141,29 @@ std::string Importer::input_name(const Value* value) const {
   return {};
 }
 
+namespace {
+
+// Why no net has it as an output; empty: it may.
+std::string output_flaw(const Value& value) {
+  if (value.is_sequence) return "is a sequence of tensors";
+  if (value.stands_for != 0) return "is of " + type_name(value.stands_for);
+  return value.num_elements() == 0 ? "has no elements" : "";
+}
+
+}  // namespace
+
 Result<void> Importer::add_output(const std::string& name, const Value* value) {
-  if (value->is_sequence || value->stands_for != 0) {
-    const std::string what =
-        value->is_sequence ? "a sequence of tensors" : "of " + type_name(value->stands_for);
-    return error(Diag::kOnnxUnsupported, model_.path,
-                 printable_line("  its output '" + name + "' is " + what));
+  if (const std::string flaw = output_flaw(*value); !flaw.empty()) {
+    if (!options_.partial)
+      return error(Diag::kOnnxUnsupported, model_.path,
+                   printable_line("  its output '" + name + "' " + flaw));
+    missing_[{"an output", "it " + flaw}].push_back(printable_line(name));
+    return {};
   }
   // Ours, though rows see it as const.
   Value* result = value->is_result && !value->is_output ? const_cast<Value*>(value) : nullptr;
   if (result == nullptr) {
     // An input, a constant, or an output already: a copy.
-    if (value->num_elements() == 0) {
-      return error(Diag::kOnnxUnsupported, model_.path,
-                   printable_line("  its output '" + name + "' has no elements"));
-    }
     const std::string index = indices(value->rank());
     const std::string body =
         value->shape.empty() ? "Y = X;" : fmt::format("Y[{}] = X[{}];", index, index);
@@ -168,6 +176,18 @@ Result<void> Importer::add_output(const std::string& name, const Value* value) {
   outputs_.push_back(result);
   output_names_.push_back(name);
   return {};
+}
+
+Result<void> Importer::add_read(const std::string& name, const Value& value,
+                                std::set<std::string>& done) {
+  for (std::size_t i = 0; i < value.parts.size(); ++i) {
+    const Value& part = *value.parts[i];
+    if (part.is_result && !part.is_output)
+      PRUNERC_TRY_VOID(add_read(fmt::format("{}_{}", name, i), part, done));
+  }
+  if (!value.is_result || value.is_output || value.stands_for != 0 || !done.insert(name).second)
+    return {};
+  return add_output(name, &value);
 }
 
 Result<void> Importer::add_outputs(const Scope& scope) {
@@ -189,10 +209,7 @@ Result<void> Importer::add_outputs(const Scope& scope) {
                    printable_line("  its output '" + info.name + "' is of " + typeless->second));
     }
   }
-  for (const auto& [name, value] : read_by_missing_) {
-    if (!value->is_result || value->is_output || !done.insert(name).second) continue;
-    PRUNERC_TRY_VOID(add_output(name, value));
-  }
+  for (const auto& [name, value] : read_by_missing_) PRUNERC_TRY_VOID(add_read(name, *value, done));
   if (outputs_.empty()) return error(Diag::kOnnxUnsupported, model_.path, "  all of it");
   return {};
 }

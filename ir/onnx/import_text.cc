@@ -127,6 +127,12 @@ const Value* Importer::constant(const Constant& constant) {
   return value;
 }
 
+const Value* Importer::held(const Constant& constant) {
+  const Value*& value = held_[{constant.bytes.data(), constant.onnx_type, constant.shape}];
+  if (value == nullptr) value = this->constant(constant);
+  return value;
+}
+
 const Value* Importer::sequence(std::vector<const Value*> parts) {
   Value* const value = new_value(parts.empty() ? ir::DType::kF32 : parts[0]->dtype, {});
   value->is_sequence = true;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 namespace prunerc::onnx {
@@ -39,6 +40,8 @@ class Importer {
   const Value* constant(const ir::Tensor& tensor);
   /// One of the model's, whose bytes are not copied.
   const Value* constant(const Constant& constant);
+  /// The same of one that stands in the model, whose bytes are one value however often a loop comes by.
+  const Value* held(const Constant& constant);
   const Value* sequence(std::vector<const Value*> parts);
   /// A branch or a body, in the scope of the node that has it.
   Result<std::vector<const Value*>> import_graph(const Graph& graph,
@@ -66,8 +69,13 @@ class Importer {
   Result<void> count_node();
   Result<void> import_nodes(const std::vector<Node>& nodes, Scope& scope);
   Result<void> import_node(const Node& node, Scope& scope);
+  Result<void> leave_out(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
                        Scope& scope);
+  /// Lists what a row cannot do. Errors: any other.
+  Result<void> refuse(const Node& node, const Error& why, Scope& scope);
+  /// Calls from here on, of a row that was refused: their results are none.
+  void drop_calls(std::size_t first);
   const Function* find_function(const Node& node) const;
   Result<void> import_function(const Function& function, const Node& node,
                                std::vector<const Value*> inputs, Scope& scope);
@@ -75,6 +83,8 @@ class Importer {
   void miss(const Node& node, std::string why, Scope& scope);
   Result<void> add_outputs(const Scope& scope);
   Result<void> add_output(const std::string& name, const Value* value);
+  /// What a missing node reads; of a sequence its parts. `done`: names of outputs.
+  Result<void> add_read(const std::string& name, const Value& value, std::set<std::string>& done);
   void drop_dead();
   ImportedNet finish();
 
@@ -97,6 +107,7 @@ class Importer {
   const ImportOptions& options_;
   std::map<FunctionKey, const Function*> functions_;
   std::deque<Value> values_;
+  std::map<std::tuple<const char*, int32_t, std::vector<int64_t>>, const Value*> held_;
   std::vector<const Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<std::string> input_names_, output_names_, fed_names_;
@@ -116,6 +127,7 @@ class Importer {
   bool misses_more_than_operands_ = false;
   Scope* scope_ = nullptr;  // of the node at hand
   std::size_t num_nodes_ = 0;
+  std::size_t num_bound_ = 0;  // names of graphs within, in all iterations
   std::string net_name_;
 };
 

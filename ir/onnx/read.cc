@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <set>
+#include <tuple>
 
 namespace prunerc::onnx {
 namespace {
@@ -216,7 +218,11 @@ class Reader {
       return malformed(fmt::format("the tensor '{}' has {} bytes of data, its shape needs {}",
                                    proto.name(), out.bytes.size(), size));
     }
-    if (out.stand_in) own(widened(out), out);
+    if (out.stand_in && proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+      PRUNERC_TRY_VOID(widen_external(out));
+    } else if (out.stand_in) {
+      own(widened(out), out);
+    }
     return out;
   }
 
@@ -254,10 +260,13 @@ class Reader {
                      fmt::format("the tensor '{}' has {} bytes there, its shape needs {}",
                                  proto.name(), number, size));
     }
-    auto found = files_.find(location);
+    // Without links a plain name is the only one of its file.
+    const std::string plain = std::filesystem::path(location).lexically_normal().string();
+    auto found = files_.find(plain);
     if (found == files_.end()) {
       PRUNERC_TRY(MappedFile file, map_external(folder_, location));
-      found = files_.emplace(location, std::move(file)).first;
+      mapped_bytes_ += file.bytes.size();
+      found = files_.emplace(plain, std::move(file)).first;
     }
     const std::string_view bytes = found->second.bytes;
     if (offset > bytes.size() || size > bytes.size() - offset)
@@ -266,6 +275,20 @@ class Reader {
                                offset + size, bytes.size()));
     out.bytes = bytes.substr(offset, size);
     out.owner = found->second.owner;
+    return {};
+  }
+
+  // Each part of a file once, and no more than the files have: many tensors may lie in the same bytes.
+  Result<void> widen_external(Constant& out) {
+    Constant& wide = widened_[{out.bytes.data(), out.num_elements(), out.onnx_type}];
+    if (wide.owner == nullptr) {
+      widened_bytes_ += out.bytes.size();
+      if (widened_bytes_ > mapped_bytes_)
+        return malformed("its integers of 4 and 16 bits share the bytes of a file");
+      own(widened(out), wide);
+    }
+    out.bytes = wide.bytes;
+    out.owner = wide.owner;
     return {};
   }
 
@@ -384,6 +407,9 @@ class Reader {
   std::string path_, folder_;
   std::shared_ptr<const void> owner_;
   std::map<std::string, MappedFile> files_;
+  // Wider copies of parts of files, by place, number of elements and type.
+  std::map<std::tuple<const char*, int64_t, int32_t>, Constant> widened_;
+  std::size_t mapped_bytes_ = 0, widened_bytes_ = 0;
   std::size_t num_nodes_ = 0;
 };
 

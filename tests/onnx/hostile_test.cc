@@ -152,6 +152,27 @@ TEST_CASE("loops within loops, of few nodes") {
   refused(model, Diag::kOnnxMalformed);
 }
 
+TEST_CASE("a loop whose body holds many constants") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").ints("most", {4096});
+  ::onnx::AttributeProto& attribute = *model.node("Loop", {"most", "", "x"}, {"y"}).add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(::onnx::AttributeProto::GRAPH);
+  ::onnx::GraphProto& body = *attribute.mutable_g();
+  for (const char* name : {"i", "c", "v"}) body.add_input()->set_name(name);
+  for (const char* name : {"c", "v"}) body.add_output()->set_name(name);
+  for (int i = 0; i < 50'000; ++i) {
+    ::onnx::TensorProto& tensor = *body.add_initializer();
+    tensor.set_name("k" + std::to_string(i));
+    tensor.set_data_type(1);
+    tensor.add_float_data(1);
+  }
+  const Result<ImportedNet> net = import_bytes(model.bytes());
+  REQUIRE_FALSE(net.ok());
+  CHECK(net.error().id() == Diag::kOnnxUnsupported);
+  CHECK(net.error().message().find("so many names in its graphs") != std::string::npos);
+}
+
 TEST_CASE("a chain of longer and longer sequences ends") {
   ModelBuilder model;
   model.input("x", {2}).output("y");
@@ -160,6 +181,17 @@ TEST_CASE("a chain of longer and longer sequences ends") {
   for (int i = 0; i < kParts; ++i)
     model.node("SequenceInsert", {"s" + std::to_string(i), "x"}, {"s" + std::to_string(i + 1)});
   model.node("SequenceLength", {"s" + std::to_string(kParts)}, {"y"});
+  refused(model, Diag::kOnnxUnsupported);
+}
+
+TEST_CASE("many long sequences end") {
+  constexpr std::size_t kParts = 4000;
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  model.node("SequenceConstruct", std::vector<std::string>(kParts, "x"), {"s"});
+  for (int i = 0; i < 9000; ++i)
+    model.node("SequenceInsert", {"s", "x"}, {"s" + std::to_string(i)});
+  model.node("SequenceLength", {"s0"}, {"y"});
   refused(model, Diag::kOnnxMalformed);
 }
 
@@ -177,6 +209,19 @@ TEST_CASE("any prefix and any changed byte is a model or an error") {
     if (!net.ok()) CHECK_FALSE(net.error().message().empty());
   }
   CHECK(refused_count > 1000);
+}
+
+void lay_out(::onnx::TensorProto& tensor, const std::string& location, const std::string& offset,
+             const std::string& length) {
+  tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+  const std::pair<const char*, std::string> entries[] = {
+      {"location", location}, {"offset", offset}, {"length", length}};
+  for (const auto& [key, value] : entries) {
+    if (value.empty()) continue;
+    auto& entry = *tensor.add_external_data();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
 }
 
 class Folder {
@@ -203,17 +248,10 @@ class Folder {
     ModelBuilder model = small();
     auto& tensor = *model.graph().mutable_initializer(0);
     tensor.clear_float_data();
-    tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
-    const std::pair<const char*, std::string> entries[] = {
-        {"location", location}, {"offset", offset}, {"length", length}};
-    for (const auto& [key, value] : entries) {
-      if (value.empty()) continue;
-      auto& entry = *tensor.add_external_data();
-      entry.set_key(key);
-      entry.set_value(value);
-    }
-    return import_bytes(model.bytes(), (path_ / "in/model.onnx").string());
+    lay_out(tensor, location, offset, length);
+    return import_bytes(model.bytes(), model_path());
   }
+  std::string model_path() const { return (path_ / "in/model.onnx").string(); }
 
  private:
   fs::path path_;
@@ -240,6 +278,25 @@ TEST_CASE("files of data lie beside the model and are as large as they say") {
     REQUIRE_FALSE(net.ok());
     CHECK(net.error().id() == Diag::kOnnxExternal);
   }
+}
+
+TEST_CASE("numbers of 16 bits that share the bytes of a file are there once") {
+  const Folder folder;
+  ModelBuilder model = small();
+  const auto add = [&](const std::string& location, int64_t count, const std::string& offset) {
+    ::onnx::TensorProto& tensor = *model.graph().add_initializer();
+    tensor.set_name("t" + location + offset);
+    tensor.set_data_type(5);
+    tensor.add_dims(count);
+    lay_out(tensor, location, offset, "");
+    return import_bytes(model.bytes(), folder.model_path());
+  };
+  CHECK(add("data", 32, "").ok());
+  CHECK(add("./data", 32, "0").ok());
+  const Result<ImportedNet> net = add("data", 31, "2");
+  REQUIRE_FALSE(net.ok());
+  CHECK(net.error().id() == Diag::kOnnxMalformed);
+  CHECK(net.error().message().find("share the bytes of a file") != std::string::npos);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc::onnx {
@@ -36,6 +38,23 @@ inline std::string refusal_of(const ModelBuilder& builder) {
   return net.error().message();
 }
 
+/// What is imported of it where that is asked for; its text compiles.
+inline ImportedNet part_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  ImportOptions options;
+  options.partial = true;
+  Result<ImportedNet> net = import_model(*model, options);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  lang::CompileInput input;
+  input.text = net->text;
+  const lang::NetResult compiled = lang::compile_net(input);
+  INFO(compiled.rendered << net->text);
+  REQUIRE(compiled.net.has_value());
+  return std::move(net).value();
+}
+
 /// The elements of a tensor that the importer computes.
 inline std::string computed(const ModelBuilder& builder, const std::string& name) {
   const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
@@ -49,6 +68,14 @@ inline std::string computed(const ModelBuilder& builder, const std::string& name
   return std::string(found->bytes);
 }
 
+template <typename Number>
+std::vector<Number> numbers_of(const ModelBuilder& model, const std::string& name = "y") {
+  const std::string bytes = computed(model, name);
+  std::vector<Number> out(bytes.size() / sizeof(Number));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
 inline std::size_t count_of(const std::string& text, const std::string& what) {
   std::size_t count = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
@@ -58,6 +85,13 @@ inline std::size_t count_of(const std::string& text, const std::string& what) {
 
 inline bool has(const std::string& text, const std::string& what) {
   return count_of(text, what) > 0;
+}
+
+inline void add_whole(ModelBuilder& model, const std::string& name, int64_t value) {
+  ::onnx::TensorProto& tensor = *model.graph().add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(7);
+  tensor.add_int64_data(value);
 }
 
 inline void add_text(::onnx::NodeProto& node, const std::string& name, const std::string& value) {

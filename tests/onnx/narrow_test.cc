@@ -95,13 +95,26 @@ TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
   CHECK(has(refusal_of(model), "a zero point of this type"));
 }
 
+TEST_CASE("numbers of 16 bits are no outputs of what is imported in part") {
+  ModelBuilder model(21);
+  model.input("x", {2}).output("y").output("q").output("r").floats("s", {}, {1});
+  add_known(model, "z", kU16, {}, {7});
+  model.node("Neg", {"x"}, {"y"});
+  model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.node("Frobnicate", {"q"}, {"r"});
+  const ImportedNet net = part_of(model);
+  CHECK(net.output_names == std::vector<std::string>{"y"});
+  REQUIRE(net.left_out.size() == 2);
+  CHECK(net.left_out[1] == "an output (1 node: 'q'): it is of uint16");
+}
+
 TEST_CASE("rows of a table of few bits have a scale for each block") {
   const std::vector<int> bytes = {0,    0,    0,    0,    0,    0,    0,    0,
                                   0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
   // Row 1 has 0 to 15, half as large, counted from `from`.
-  const auto taken = [&](int type, int zero) {
+  const auto taken = [&](int type, int zero, const std::vector<int64_t>& ids = {-1}) {
     ModelBuilder model(21);
-    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", {-1});
+    model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", ids);
     add_known(model, "x", type,
               type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16}, bytes);
     std::vector<std::string> inputs = {"x", "ids", "s"};
@@ -125,6 +138,13 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   CHECK(taken(kU4, -1) == wanted(0, false));
   CHECK(taken(kI4, -1) == wanted(0, true));
   CHECK(taken(kI4, 3) == wanted(3, true));
+  // Two rows that the table does not have, then its last.
+  for (const bool is_packed : {false, true}) {
+    std::vector<float> rows(32, 0);
+    const std::vector<float> last = is_packed ? wanted(3, false) : wanted(0, true);
+    rows.insert(rows.end(), last.begin(), last.end());
+    CHECK((is_packed ? taken(kU8, 3, {2, -3, 1}) : taken(kI4, -1, {2, -3, 1})) == rows);
+  }
 }
 
 TEST_CASE("tables that do not fit are refused") {

@@ -4,20 +4,11 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 namespace prunerc::onnx {
 namespace {
-
-template <typename Number>
-std::vector<Number> numbers_of(const ModelBuilder& model, const std::string& name = "y") {
-  const std::string bytes = computed(model, name);
-  std::vector<Number> out(bytes.size() / sizeof(Number));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
 
 // 0, 1, 2, ...
 std::vector<float> counted_up(int64_t count) {
@@ -123,6 +114,13 @@ TEST_CASE("ONNX Runtime's own names of quantisation are those of ONNX") {
   CHECK(has(text, "f32(X[i0,i1]) * s[i1]"));
 }
 
+void add_relus(::onnx::NodeProto& node, int count) {
+  ::onnx::AttributeProto& activations = *node.add_attribute();
+  activations.set_name("activations");
+  activations.set_type(::onnx::AttributeProto::STRINGS);
+  for (int i = 0; i < count; ++i) activations.add_strings("Relu");
+}
+
 // A network that sums what it reads, of two sequences of which the first is short.
 ModelBuilder sums(const std::string& direction) {
   ModelBuilder model(14);
@@ -130,10 +128,7 @@ ModelBuilder sums(const std::string& direction) {
   model.floats("w", {1, 1, 1}, {1}).floats("r", {1, 1, 1}, {1});
   ::onnx::NodeProto& node = model.node("RNN", {"x", "w", "r", "", "n"}, {"y", "last"});
   add_text(node, "direction", direction);
-  ::onnx::AttributeProto& activations = *node.add_attribute();
-  activations.set_name("activations");
-  activations.set_type(::onnx::AttributeProto::STRINGS);
-  activations.add_strings("Relu");
+  add_relus(node, 1);
   return model;
 }
 
@@ -143,6 +138,33 @@ TEST_CASE("a sequence that has ended keeps its state and gives zeros") {
   CHECK(numbers_of<float>(forward, "last") == std::vector<float>{3, 56});
   CHECK(numbers_of<float>(reverse) == std::vector<float>{3, 56, 2, 48, 0, 32});
   CHECK(numbers_of<float>(reverse, "last") == std::vector<float>{3, 56});
+}
+
+// Three steps of ones in sequences of 0, 2 and 3 steps, which begin with states.
+ModelBuilder begun(const std::vector<float>& w) {
+  ModelBuilder model(14);
+  model.output("y").output("last").floats("x", {3, 3, 1}, std::vector<float>(9, 1));
+  const auto gates = static_cast<int64_t>(w.size());
+  model.ints("n", {0, 2, 3}).floats("h", {1, 3, 1}, {5, 5, 5}).floats("w", {1, gates, 1}, w);
+  return model.floats("r", {1, gates, 1}, std::vector<float>(w.size(), 0));
+}
+
+TEST_CASE("a sequence of no steps ends in zeros, as ONNX Runtime has it") {
+  ModelBuilder model = begun({1, 1, 1, 1});
+  model.output("cell").floats("c", {1, 3, 1}, {10, 20, 30});
+  // Each step adds 1 to the cell, which is what is seen.
+  add_relus(model.node("LSTM", {"x", "w", "r", "", "n", "h", "c"}, {"y", "last", "cell"}), 3);
+  CHECK(numbers_of<float>(model) == std::vector<float>{0, 21, 31, 0, 22, 32, 0, 0, 33});
+  CHECK(numbers_of<float>(model, "last") == std::vector<float>{0, 22, 33});
+  CHECK(numbers_of<float>(model, "cell") == std::vector<float>{0, 22, 33});
+  // Each step is the mean of the state and 1.
+  model = begun({0.5F, 1, 1});
+  add_relus(model.node("GRU", {"x", "w", "r", "", "n", "h"}, {"y", "last"}), 2);
+  CHECK(numbers_of<float>(model) == std::vector<float>{0, 3, 3, 0, 2, 2, 0, 0, 1.5F});
+  CHECK(numbers_of<float>(model, "last") == std::vector<float>{0, 2, 1.5F});
+  model = begun({4});
+  add_relus(model.node("RNN", {"x", "w", "r", "", "n", "h"}, {"y", "last"}), 1);
+  CHECK(numbers_of<float>(model, "last") == std::vector<float>{0, 4, 4});
 }
 
 TEST_CASE("the cells of sequences that have ended are kept, too; full ones have no question") {

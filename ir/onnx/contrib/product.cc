@@ -252,8 +252,7 @@ Result<void> gather_block_quantized(Row& row) {
   std::vector<std::string> target = index_list(ids->rank() + 1);
   const std::string id = at("I", index_list(ids->rank())), element = target.back(),
                     block = fmt::format("{}/{}", element, t.packed.block),
-                    line = fmt::format("clamp(if {0} < 0 then {0} + {1} else {0}, 0, {2})", id,
-                                       t.rows, t.rows - 1);
+                    line = fmt::format("(if {0} < 0 then {0} + {1} else {0})", id, t.rows);
   // The number at a place of this line.
   const auto number = [&](std::string_view name, const std::string& place) {
     const std::string where = t.per == 1 ? place : fmt::format("{}/{}", place, t.per);

@@ -445,6 +445,12 @@ Result<Kept> kept_of(Row& row, const Layer& l, int64_t step, const Value& now,
   return Kept{results[0], results[1]};
 }
 
+// As ONNX Runtime has it, a sequence of no steps ends in zeros, whatever it begins with.
+Result<const Value*> ended(Row& row, const Layer& l, const Value& last) {
+  return row.call("ended", {{"A", &last}, {"L", l.lengths}}, last.dtype, last.shape,
+                  "Y[b, h] = if i64(L[b]) > 0 then A[b, h] else 0;");
+}
+
 Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn step,
                             std::optional<int64_t> inner) {
   PRUNERC_TRY(const Value* const all, projected(row, l, direction, inner));
@@ -467,6 +473,12 @@ Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn 
       state.c = c.state;
     }
     track.states.push_back(h.seen);
+  }
+  if (l.lengths != nullptr) {
+    PRUNERC_TRY(state.h, ended(row, l, *state.h));
+  }
+  if (l.lengths != nullptr && l.has_cell()) {
+    PRUNERC_TRY(state.c, ended(row, l, *state.c));
   }
   track.last = state.h;
   track.last_cell = state.c;

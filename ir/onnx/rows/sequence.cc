@@ -8,7 +8,7 @@
 namespace prunerc::onnx {
 namespace {
 
-constexpr int64_t kMaxParts = 4096;
+constexpr std::size_t kMaxParts = 4096;
 
 Result<std::vector<const Value*>> need_parts(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
@@ -26,6 +26,7 @@ Result<std::ptrdiff_t> place_of(Row& row, std::size_t input, std::size_t count, 
 }
 
 Result<void> construct(Row& row) {
+  if (row.num_inputs() > kMaxParts) return row.unsupported("more than 4096 parts");
   std::vector<const Value*> parts;
   for (std::size_t i = 0; i < row.num_inputs(); ++i) {
     PRUNERC_TRY(const Value* const part, row.need(i));
@@ -48,6 +49,7 @@ Result<void> insert(Row& row) {
   PRUNERC_TRY(const Value* const part, row.need(1));
   if (part->is_sequence || (!parts.empty() && part->dtype != parts[0]->dtype))
     return row.unsupported("a part of this type");
+  if (parts.size() == kMaxParts) return row.unsupported("more than 4096 parts");
   auto place = static_cast<std::ptrdiff_t>(parts.size());
   if (row.in(2) != nullptr) {
     PRUNERC_TRY(place, place_of(row, 2, parts.size(), parts.size() + 1));
@@ -83,6 +85,7 @@ Result<std::vector<int64_t>> sizes_of(Row& row, int64_t extent) {
   int64_t each = 1;
   if (row.in(1) != nullptr) {
     PRUNERC_TRY(sizes, row.known_ints(1));
+    if (sizes.size() > kMaxParts) return row.unsupported("more than 4096 parts");
     if (row.in(1)->rank() > 0) {
       int64_t left = extent;
       for (const int64_t size : sizes) {
@@ -95,7 +98,9 @@ Result<std::vector<int64_t>> sizes_of(Row& row, int64_t extent) {
     each = sizes[0];
     sizes.clear();
   }
-  if (each < 1 || (extent - 1) / each >= kMaxParts) return row.unsupported("such parts");
+  if (each < 1) return row.unsupported("parts that do not fit");
+  if ((extent - 1) / each >= static_cast<int64_t>(kMaxParts))
+    return row.unsupported("more than 4096 parts");
   for (int64_t first = 0; first < extent; first += each)
     sizes.push_back(std::min(each, extent - first));
   return sizes;

@@ -36,7 +36,7 @@ Result<void> constant(Row& row) {
   if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
     if (!value->tensor->dtype && !value->tensor->stand_in)
       return row.unsupported("the type " + type_name(value->tensor->onnx_type));
-    row.set(0, row.constant(*value->tensor));
+    row.set(0, row.importer().held(*value->tensor));
     return {};
   }
   if (row.has("value_int")) {
@@ -167,9 +167,19 @@ Result<void> branch(Row& row) {
 // What a loop's condition says now; it goes on where none is given.
 Result<bool> goes_on(Row& row, const Value* condition) {
   if (condition == nullptr) return true;
-  if (!condition->known || condition->num_elements() != 1)
-    return row.unsupported("a condition that is known only at run time");
-  return condition->element(0) != 0;
+  if (condition->known && condition->num_elements() == 1) return condition->element(0) != 0;
+  std::string input = row.importer().input_name(condition);
+  if (!input.empty())
+    return error(Diag::kOnnxOperand, row.node().op, row.node().name, std::move(input));
+  return row.unsupported("a condition that is known only at run time");
+}
+
+// A number of the rank that the body says: in older models it is a tensor of one element.
+const Value* number_for(Row& row, const ValueInfo& input, ir::DType dtype, int64_t number) {
+  const std::size_t rank = input.has_shape && input.shape.size() == 1 ? 1 : 0;
+  ir::Tensor tensor(dtype, std::vector<int64_t>(rank, 1));
+  tensor.set_int(0, number);
+  return row.constant(tensor);
 }
 
 /// Longer loops are no network.
@@ -185,10 +195,17 @@ Result<void> iterate(Row& row, const Graph& body, int64_t most, Carried& c) {
   const std::size_t kept = c.state.size() - 1;  // of the results: the condition, too
   for (int64_t i = 0; i < most; ++i) {
     PRUNERC_TRY(const bool runs, goes_on(row, c.state[1]));
+    if (!runs && row.in(1) == nullptr)
+      return row.unsupported(
+          "a condition of the body alone: ONNX ignores it, ONNX Runtime does not");
     if (!runs) break;
-    if (i == kMaxIterations) return row.unsupported("more than 4096 iterations");
-    c.state[0] = row.scalar(ir::DType::kI64, static_cast<double>(i));
-    if (c.state[1] == nullptr) c.state[1] = row.scalar(ir::DType::kBool, 1);
+    // Without a condition all that there may be are sure.
+    const int64_t sure = row.in(1) == nullptr ? most : i + 1;
+    if (sure > kMaxIterations) return row.unsupported("more than 4096 iterations");
+    if (body.nodes.size() * static_cast<std::size_t>(sure) > kMaxNodes / 2)
+      return row.unsupported("so many nodes in all its iterations");
+    c.state[0] = number_for(row, body.inputs[0], ir::DType::kI64, i);
+    if (c.state[1] == nullptr) c.state[1] = number_for(row, body.inputs[1], ir::DType::kBool, 1);
     PRUNERC_TRY(const std::vector<const Value*> results,
                 row.importer().import_graph(body, c.state));
     for (std::size_t r = 0; r < results.size(); ++r) {
@@ -208,9 +225,9 @@ Result<void> loop(Row& row) {
     if (given.size() != 1) return row.unsupported("a number of iterations like this");
     most = std::min(most, given[0]);
   }
-  if (body == nullptr || !body->graph || row.num_inputs() < 2)
-    return row.unsupported("a loop without a body");
-  const std::size_t carried = row.num_inputs() - 2, results = body->graph->outputs.size();
+  if (body == nullptr || !body->graph) return row.unsupported("a loop without a body");
+  const std::size_t carried = row.num_inputs() > 2 ? row.num_inputs() - 2 : 0,
+                    results = body->graph->outputs.size();
   if (results < 1 + carried || body->graph->inputs.size() != 2 + carried)
     return row.unsupported("a body of other operands");
   Carried c{{nullptr, row.in(1)}, {}};
