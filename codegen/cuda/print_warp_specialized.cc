@@ -196,7 +196,8 @@ void KernelPrinter::find_overlaps(Stmt s) {
     if (it != ring_buffers_.end()) it->second.overlaps = overlaps_products(*loop, it->second);
     ranges_.bind(loop->var, loop->extent);
   }
-  for_each_child(s, [&](Stmt child) { find_overlaps(child); }, [](Expr) {});
+  for_each_child(
+      s, [&](Stmt child) { find_overlaps(child); }, [](Expr) {});
   ranges_.rewind(mark);
 }
 
