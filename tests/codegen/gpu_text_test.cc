@@ -169,7 +169,7 @@ program p(A: f32[128], C: f32[1]) -> (B: f32[128]) {
   };
   CHECK(num_times(text_with("select(C[0] < 0f32, T[w]*2f32, 1f32)"), "pr_load<16>") == 0);
   CHECK(num_times(text_with("select(C[0] < 0f32, T[w]*2f32, T[w])"), "pr_load<16>") == 1);
-  CHECK(num_times(text_with("select(C[0] < 0f32, A[w]*2f32, T[w])"), "pr_load<16>") == 1);
+  CHECK(num_times(text_with("select(A[w] < 0f32, A[w]*2f32, T[w])"), "pr_load<16>") == 1);
 }
 
 TEST_CASE("a quotient is approximate unless something makes a jump of it", "[gpu]") {

@@ -268,7 +268,8 @@ TEST_CASE("what has one row is also one task beside operands that are copied") {
       }
     }
     const Task two = task_of(rows_of_product(2, c.weights, c.weight).c_str());
-    for (const Sketch& sketch : make_space(two).value().sketches) {
+    const SearchSpace of_two = make_space(two).value();
+    for (const Sketch& sketch : of_two.sketches) {
       CHECK(sketch.name.find("one row") == std::string::npos);
     }
   }
