@@ -90,9 +90,9 @@ constexpr Pair kPairs[] = {
     {"pad", "op p(X: f32[1,30,40]) -> (Y: f32[1,32,42]) { Y[n,i,j] = X[n,i - 1,j - 1] or 0; }",
      "op p(X: f32[30,40]) -> (Y: f32[32,42]) { Y[i,j] = X[i - 1,j - 1] or 0; }"},
     {"concatenation", R"(op p(A: f32[1,20,24], B: f32[1,20,16]) -> (Y: f32[1,20,40]) {
-       Y[n,i,j] = if j < 24 then A[n,i,j] else B[n,i,j - 24]; })",
+       Y[n,i,j] = if j < 24 then (A[n,i,j - 0] or 0) else (B[n,i,j - 24] or 0); })",
      R"(op p(A: f32[20,24], B: f32[20,16]) -> (Y: f32[20,40]) {
-       Y[i,j] = if j < 24 then A[i,j] else B[i,j - 24]; })"},
+       Y[i,j] = if j < 24 then (A[i,j - 0] or 0) else (B[i,j - 24] or 0); })"},
     {"running sum of a row",
      "op p(X: f32[1,64]) -> (Y: f32[1,64]) { Y[n,j] = sum[k in 0..64 | k <= j] X[n,k]; }",
      "op p(X: f32[64]) -> (Y: f32[64]) { Y[j] = sum[k in 0..64 | k <= j] X[k]; }"},
