@@ -133,6 +133,29 @@ void add_swizzled(const GpuHostOptions& options, std::vector<HostCase>* out) {
   }
 }
 
+// The default of each sketch that keeps attention's rows on chip, of which sketches in turn would give few.
+void add_chains(const GpuHostOptions& options, std::vector<HostCase>* out) {
+  const std::string arch = options.arch.empty() ? "sm_90a" : options.arch;
+  for (auto* operators :
+       {testing::group_chained_operators, testing::group_split_chained_operators}) {
+    for (const testing::NamedProgram& op : operators()) {
+      const search::Task task = search::make_task(op.name, op.program, host_target(arch));
+      const Result<search::SearchSpace> space = search::make_space(task);
+      if (!space.ok()) continue;
+      const auto base = std::make_shared<const ir::Program>(op.program);
+      for (int s = 0; s < std::ssize(space->sketches); ++s) {
+        const std::string& sketch = space->sketches[static_cast<std::size_t>(s)].name;
+        if (sketch.find("+chain") == std::string::npos) continue;
+        Result<search::Candidate> made =
+            search::instantiate(task, *space, s, search::default_genome(*space, s).decisions);
+        if (!made.ok()) continue;
+        out->push_back(
+            {op.name + "/" + sketch, op.name, "attention", arch, base, std::move(made->program)});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<HostCase> host_cases(const GpuHostOptions& options) {
@@ -144,6 +167,7 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
                    p.scheduled});
   }
   add_swizzled(options, &out);
+  add_chains(options, &out);
   std::vector<testing::NamedProgram> all = testing::tensor_operators();
   const std::size_t wanted = static_cast<std::size_t>(std::max(options.programs, 0));
   if (options.arch.empty()) {

@@ -29,17 +29,17 @@ std::vector<Named> named_operators() {
     return std::map<std::string, std::string>{{"M", n}, {"N", n}, {"K", n}};
   };
   return {
-      {"gemm_f16_4096", "gemm", "gemm_f16", cube("4096")},
-      {"gemm_f32_1024", "gemm", "gemm_nn", cube("1024")},
-      {"gemm_i8_2048", "quantized", "gemm_i8", cube("2048")},
-      {"conv3x3_f16_56", "conv", "conv2d_f16_nhwc", {{"N", "8"}}},
+      {"gemm_f16_4096", "std/gemm", "gemm_f16", cube("4096")},
+      {"gemm_f32_1024", "std/gemm", "gemm_nn", cube("1024")},
+      {"gemm_i8_2048", "std/quantized", "gemm_i8", cube("2048")},
+      {"conv3x3_f16_56", "std/conv", "conv2d_f16_nhwc", {{"N", "8"}}},
       {"attention_f16_512",
+       "examples/gpu/attention",
        "attention",
-       "attention_f16",
        {{"H", "32"}, {"T", "512"}, {"S", "512"}}},
-      {"softmax_4096", "norm", "softmax", {{"M", "4096"}, {"N", "4096"}}},
-      {"layer_norm_8192x1024", "norm", "layer_norm", {{"M", "8192"}, {"N", "1024"}}},
-      {"silu_mul_8192x4096", "elementwise", "silu_mul", {{"M", "8192"}, {"N", "4096"}}},
+      {"softmax_4096", "std/norm", "softmax", {{"M", "4096"}, {"N", "4096"}}},
+      {"layer_norm_8192x1024", "std/norm", "layer_norm", {{"M", "8192"}, {"N", "1024"}}},
+      {"silu_mul_8192x4096", "std/elementwise", "silu_mul", {{"M", "8192"}, {"N", "4096"}}},
   };
 }
 
@@ -113,7 +113,7 @@ std::vector<Row> quality_rows() {
     for (const Named& named : named_operators()) {
       const std::string name = fmt::format("{}/{}", named.name, target);
       OperatorRequest request;
-      request.file = fmt::format("tools/std/{}.prn", named.file);
+      request.file = fmt::format("tools/{}.prn", named.file);
       request.op = named.op;
       request.bindings = named.bindings;
       const Result<Operator> op = load_operator(request);
