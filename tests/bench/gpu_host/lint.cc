@@ -90,7 +90,8 @@ bool writes_shared(const Instruction& i) {
 }
 
 // In a pipeline plain writes of a later tile stand between the fence and what reads this one, so it
-// is asked of each batch that there is a fence since the one before.
+// is asked of each batch that there is a fence since the one before, if there are writes since then:
+// the assembler may make two batches of one.
 void check_fences(const SassKernel& sass, Violations* out) {
   bool is_written = false, is_fenced = false;
   for (const Instruction& i : sass.code) {
@@ -101,7 +102,7 @@ void check_fences(const SassKernel& sass, Violations* out) {
       out->push_back({LintRule::kFence, i.opcode + " behind plain writes to shared memory"});
       is_fenced = true;  // said once for a batch
     }
-    if (closes_group(i)) is_fenced = false;
+    if (closes_group(i)) is_fenced = is_written = false;
     if (i.name() == "UTMASTG") is_fenced = is_written = false;
   }
 }

@@ -129,5 +129,20 @@ TEST_CASE("plain writes of a later tile may stand behind the fence") {
   CHECK(finds(kernel, LintRule::kFence));
 }
 
+TEST_CASE("two batches may stand behind one fence, with nothing written between them") {
+  LintedKernel kernel = good_kernel();
+  std::vector<Instruction>& code = kernel.sass.code;
+  const auto closing = std::find_if(code.begin(), code.end(), [](const Instruction& i) {
+    return i.operands.find("gsb0") != std::string::npos && i.name() == "HGMMA";
+  });
+  REQUIRE(closing != code.end());
+  const Instruction batch = *closing, write = code[3];
+  REQUIRE(write.name() == "STS");
+  const auto second = code.insert(closing + 1, batch);
+  CHECK(lint(kernel).empty());
+  code.insert(second, write);
+  CHECK(finds(kernel, LintRule::kFence));
+}
+
 }  // namespace
 }  // namespace prunerc::bench
