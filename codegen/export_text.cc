@@ -202,7 +202,9 @@ int dlpack_code(ir::DType dtype) {
 }
 
 bool is_of_c_library(const std::string& symbol) {
-  for (const char* const name : {"libc.so.6", "libm.so.6"}) {
+  // Of older ones threads and dlopen lie apart.
+  for (const char* const name :
+       {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}) {
     void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
     const bool is_there = dlsym(library, symbol.c_str()) != nullptr;

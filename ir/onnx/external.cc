@@ -28,7 +28,7 @@ Result<MappedFile> map_external(const std::string& folder, const std::string& lo
   const auto refuse = [&](std::string why) {
     return error(Diag::kOnnxExternal, location, std::move(why));
   };
-  if (location.empty() || location.size() > 4096 || location[0] == '/' ||
+  if (location.empty() || location.size() > kMaxLocation || location[0] == '/' ||
       location.find('\0') != std::string::npos)
     return refuse("it must be a plain name of a file beside the model");
   const int dir = ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);

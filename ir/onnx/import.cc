@@ -102,6 +102,10 @@ Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope
     return error(Diag::kOnnxMalformed, model_.path, "its functions call each other without end");
   for (const Node& node : nodes) {
     PRUNERC_TRY_VOID(count_node());
+    if (scope.depth > 0) num_bound_ += node.inputs.size() + node.outputs.size();
+    if (num_bound_ > kMaxBound)
+      return error(Diag::kOnnxMalformed, model_.path,
+                   "its nodes within nodes have so many operands");
     PRUNERC_TRY_VOID(import_node(node, scope));
     if (made_bytes_ > kMaxMadeBytes)
       return error(Diag::kOnnxMalformed, model_.path,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -179,26 +180,28 @@ Result<void> Importer::add_output(const std::string& name, const Value* value) {
 }
 
 Result<void> Importer::add_read(const std::string& name, const Value& value,
-                                std::set<std::string>& done) {
+                                std::map<std::string, int>& done) {
   for (std::size_t i = 0; i < value.parts.size(); ++i) {
     const Value& part = *value.parts[i];
     if (part.is_result && !part.is_output)
       PRUNERC_TRY_VOID(add_read(fmt::format("{}_{}", name, i), part, done));
   }
-  if (!value.is_result || value.is_output || value.stands_for != 0 || !done.insert(name).second)
-    return {};
-  return add_output(name, &value);
+  if (!value.is_result || value.is_output || value.stands_for != 0) return {};
+  // In functions and sequences others have its name.
+  std::string free = name;
+  while (!done.emplace(free, 1).second) free = fmt::format("{}_{}", name, ++done[name]);
+  return add_output(free, &value);
 }
 
 Result<void> Importer::add_outputs(const Scope& scope) {
-  std::set<std::string> done;
+  std::map<std::string, int> done;  // names of outputs, and how many wanted each
   for (const ValueInfo& info : model_.graph.outputs) {
     const auto found = scope.values.find(info.name);
     if (found == scope.values.end()) {
       return error(Diag::kOnnxMalformed, model_.path,
                    printable_line("nothing gives its output '" + info.name + "'"));
     }
-    if (!done.insert(info.name).second) {
+    if (!done.emplace(info.name, 1).second) {
       return error(Diag::kOnnxMalformed, model_.path,
                    printable_line("its output '" + info.name + "' is given twice"));
     }

@@ -84,7 +84,8 @@ class Importer {
   Result<void> add_outputs(const Scope& scope);
   Result<void> add_output(const std::string& name, const Value* value);
   /// What a missing node reads; of a sequence its parts. `done`: names of outputs.
-  Result<void> add_read(const std::string& name, const Value& value, std::set<std::string>& done);
+  Result<void> add_read(const std::string& name, const Value& value,
+                        std::map<std::string, int>& done);
   void drop_dead();
   ImportedNet finish();
 

@@ -119,6 +119,8 @@ Result<ir::Tensor> read_tensor(const std::string& path);
 std::string type_name(int32_t onnx_type);
 std::optional<ir::DType> dtype_of(int32_t onnx_type);
 
+/// Of names of files beside a model, in bytes.
+inline constexpr std::size_t kMaxLocation = 4096;
 /// A file of data beside a model. `location` must be a plain relative name that stays in `folder`,
 /// without links. Errors: OnnxExternal.
 struct MappedFile {

@@ -261,7 +261,10 @@ class Reader {
                                  proto.name(), number, size));
     }
     // Without links a plain name is the only one of its file.
-    const std::string plain = std::filesystem::path(location).lexically_normal().string();
+    // What is longer than any path is refused below.
+    const std::string plain = location.size() > kMaxLocation
+                                  ? location
+                                  : std::filesystem::path(location).lexically_normal().string();
     auto found = files_.find(plain);
     if (found == files_.end()) {
       PRUNERC_TRY(MappedFile file, map_external(folder_, location));

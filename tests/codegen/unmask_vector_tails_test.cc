@@ -188,6 +188,7 @@ TEST_CASE("lanes that could be seen keep their condition") {
   CHECK(unchanged(tail(write + "for i in 16 @L1 vectorized { if i < 13 { Y[0] = T[i] } }")));
   // Read where data says.
   CHECK(unchanged(tail(write + "for i in 12 @L1 { Y[i] = T[i64(Q[i])] }")));
+  CHECK(unchanged(tail(write + "for i in 12 @L1 { Y[i] = T[i64(Q[i])] + T[i] }")));
   // Read under a condition of something else.
   CHECK(unchanged(tail(write + "for i in 16 @L1 { for j in 2 @L2 { if j < 1 { Y[0] = T[i] } } }")));
   // No room for a whole vector.

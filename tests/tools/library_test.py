@@ -387,7 +387,12 @@ class Names(LibraryTest):
         # The same but for its code; and what headers of libraries for GPUs define.
         self.compile("scale", "haswell.o", "haswell.h", arguments=("--target", "cpu:haswell"))
         self.write("gpu.h", "#define PRUNERC_KERNEL_op_scale\n")
-        for first, second, code in (("one", "one", 0), ("one", "other", 0), ("one", "two", 1), ("one", "haswell", 0), ("gpu", "one", 1)):
+        # The same arrays, another number.
+        shifted = self.write("shifted.prn", "op scale<N=40, K=2>(A: f32[N], s: f32) -> (B: f32[N]) { B[i] = A[i] * s + K; }\n")
+        for k in ("2", "3"):
+            self.prunerc("compile", shifted, "-D", f"K={k}", "-o", f"by{k}.so", "-o", f"by{k}.h")
+        for first, second, code in (("one", "one", 0), ("one", "other", 0), ("one", "two", 1), ("one", "haswell", 0), ("gpu", "one", 1),
+                                    ("by2", "by2", 0), ("by2", "by3", 1)):
             source = self.write("both.c", f'#include "{first}.h"\n#include "{second}.h"\nint main(void) {{ return 0; }}\n')
             for compiler in (C, CPP):
                 with self.subTest(first=first, second=second, compiler=compiler[0]):

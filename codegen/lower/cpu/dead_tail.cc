@@ -114,7 +114,7 @@ class AccessReader {
   void access(BufferId id, std::span<const Expr> indices, bool is_store) {
     if (id != buffer_) return;
     // The lane moves along the innermost dimension and no other.
-    ok = !indices.empty() && !has_load(indices[last_]);
+    ok = ok && !indices.empty() && !has_load(indices[last_]);
     for (std::size_t d = 0; d < indices.size(); ++d)
       ok = ok && (d == last_ || !on_lane(indices[d]));
     if (!ok) return;

@@ -1,5 +1,6 @@
 // Recurrent networks, unrolled: a product for all steps at once, then for each step a product with the
 // state and a cell of single elements.
+#include "ir/onnx/importer.h"
 #include "ir/onnx/row.h"
 #include "ir/onnx/text/integer.h"
 #include "ir/onnx/text/product.h"
@@ -201,7 +202,7 @@ Result<const Value*> of_direction(Row& row, const Value& x, int64_t direction) {
     const std::size_t size = part.bytes.size() / static_cast<std::size_t>(x.shape[0]);
     part.bytes = part.bytes.substr(static_cast<std::size_t>(direction) * size, size);
     part.shape = shape;
-    return row.constant(part);
+    return row.importer().held(part);
   }
   const std::vector<std::string> index = index_list(x.rank() - 1);
   std::vector<std::string> reads = index;
