@@ -21,6 +21,9 @@ struct Degree {
   bool operator==(const Degree&) const = default;
 };
 
+constexpr std::array<double Degree::*, 6> kParts = {&Degree::num,  &Degree::den,   &Degree::bits,
+                                                    &Degree::ints, &Degree::width, &Degree::scale};
+
 constexpr Degree kAtom = {1, 0, 0, 0, 0, 0};
 
 // A number of so many bits.
@@ -57,6 +60,19 @@ Degree product(const Degree& a, const Degree& b) {
 }
 Degree quotient(const Degree& a, const Degree& b) {
   return product(a, {b.den, b.num, b.bits, b.ints, b.width, b.scale});
+}
+
+// Of bits it matters whether there are more than one, and of a factor's whether there are any: sums in nested loops
+// are soon as they stay.
+Degree coarse(Degree d) {
+  d.bits = std::min(d.bits, 2.0);
+  d.scale = std::min(d.scale, 1.0);
+  return d;
+}
+
+// A hash, or the whole number that a constant keeps.
+Degree kept(const Degree& x) {
+  return x.num + x.den == 0 ? Degree{1, 0, x.bits, 0, 0, x.scale} : kAtom;
 }
 
 // Of an integer type: no value needs more, its sign apart.
@@ -104,6 +120,7 @@ class Analysis {
  private:
   void stmt(int32_t index);
   void loop(const FpStmt& s);
+  bool reaches_more(int32_t body);
   void forget(const FpStmt& s);
   Degree value(int32_t e);
   Degree call(const FpExpr& n);
@@ -171,12 +188,15 @@ Degree Analysis::affine(const FpAffine& a) {
   return held(DType::kI64, d);
 }
 
-constexpr int kTried = 8;  // what is written late in an iteration is read early in the next
+// Steps, of two iterations each: what is written late in an iteration is read early in the next, and two buffers that
+// change places grow in turns.
+constexpr int kTried = 8;
 
-// What is to be added to a part that grew by `growth`, the last step last, in kTried iterations of `count`.
+// What is to be added to a part that grew by `growth`, the last step last, in kTried steps of `count`. Who pauses may
+// grow again.
 double further(const std::array<double, 3>& growth, double count) {
   const auto [earlier, previous, last] = growth;
-  if (!(last > 0)) return 0;  // also of what is infinite already
+  if (!(last > 0)) return previous > 0 || earlier > 0 ? kInfinity : 0;  // also if infinite already
   // The logarithm of a sum: no further growth is faster than that of the logarithm.
   if (last < previous * 0.95) return 1 + std::log2(count / kTried);
   if (last <= previous * 1.01 + 1e-9) return last * (count - kTried);
@@ -199,21 +219,38 @@ void Analysis::loop(const FpStmt& s) {
                                                   : static_cast<double>(code_.largest_extent);
   std::array<std::vector<Degree>, 4> seen;  // the latest states, the last one last
   seen[3] = state_;
-  for (int i = 0; i < kTried; ++i) {
+  for (int i = 0; i < 2 * kTried; ++i) {
     if (i >= count) return;
-    std::rotate(seen.begin(), seen.begin() + 1, seen.end());
+    const std::vector<Degree> before = state_;
     stmt(s.body);
+    if (state_ == before) return;
+    if (i % 2 == 0) continue;
+    std::rotate(seen.begin(), seen.begin() + 1, seen.end());
     seen[3] = state_;
-    if (state_ == seen[2]) return;
   }
   for (std::size_t b = 0; b < state_.size(); ++b) {
-    for (double Degree::*part : {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints,
-                                 &Degree::width, &Degree::scale}) {
+    for (double Degree::*part : kParts) {
       const auto step = [&](std::size_t i) { return seen[i + 1][b].*part - seen[i][b].*part; };
-      state_[b].*part += further({step(0), step(1), step(2)}, count);
+      state_[b].*part += further({step(0), step(1), step(2)}, std::ceil(count / 2));
     }
     if (!is_float(code_.buffers[b].dtype)) state_[b] = held(code_.buffers[b].dtype, state_[b]);
   }
+  while (reaches_more(s.body)) continue;
+}
+
+// Another iteration: parts that were 0 and are reached only now, through many buffers, have no bound.
+bool Analysis::reaches_more(int32_t body) {
+  const std::vector<Degree> before = state_;
+  stmt(body);
+  bool found = false;
+  for (std::size_t b = 0; b < state_.size(); ++b) {
+    for (double Degree::*part : kParts) {
+      const bool is_new = before[b].*part == 0 && state_[b].*part != 0;
+      state_[b].*part = is_new ? kInfinity : before[b].*part;
+      found = found || is_new;
+    }
+  }
+  return found && !out_.is_too_long;
 }
 
 void Analysis::stmt(int32_t index) {
@@ -239,7 +276,7 @@ void Analysis::stmt(int32_t index) {
       const int32_t buffer = code_.accesses[static_cast<std::size_t>(s.slot)].buffer;
       Degree& d = state_[static_cast<std::size_t>(buffer)];
       const Degree stored = value(s.expr);
-      if (!is_last_) d = join(d, stored);
+      if (!is_last_) d = coarse(join(d, stored));
       return;
     }
     case FpStmtKind::kIf:
@@ -282,9 +319,9 @@ Degree Analysis::call(const FpExpr& n) {
     case Intrinsic::kFloor:
     case Intrinsic::kCeil:
     case Intrinsic::kRound:
+    case Intrinsic::kAbs: return kept(x);
     case Intrinsic::kPow:
-    case Intrinsic::kFma:
-    case Intrinsic::kAbs: return kAtom;
+    case Intrinsic::kFma: return kAtom;
   }
   PRUNERC_UNREACHABLE("intrinsic");
 }
@@ -340,7 +377,7 @@ Degree Analysis::value(int32_t e) {
     case FpOp::kWrap: return held(n.dtype, unsigned_as(n, value(n.a)));
     case FpOp::kNot:
     case FpOp::kOfInt: return value(n.a);
-    case FpOp::kNarrow: argument(n.a); return kAtom;
+    case FpOp::kNarrow: return kept(argument(n.a));
     case FpOp::kLoadI:
     case FpOp::kLoadF:
       return state_[static_cast<std::size_t>(code_.accesses[static_cast<std::size_t>(n.a)].buffer)];

@@ -85,7 +85,8 @@ FpCone FpMachine::integer_cone(const IntLanes& a) const {
   }
   if (!differ && largest < 0x1p53) return cone_of(static_cast<double>(a.at(first)));
   FpCone out;
-  out.size = size_below(largest);
+  // Of powers of two there are few, and a cone for each.
+  out.size = size_below(largest > 1 ? std::exp2(std::ceil(std::log2(largest))) : largest);
   return out;
 }
 

@@ -519,6 +519,48 @@ TEST_CASE("multiples of one exponent are said to be assumed not to be there") {
   CHECK((!verdict.ok() || verdict.assumes.private_exponents));
 }
 
+TEST_CASE("exponents that are whole numbers, which functions keep, are multiples of one another") {
+  for (const char* value : {"exp(floor(7f64))", "exp(f64(f16(7f64)))", "exp(abs(7f64))"}) {
+    const std::string program =
+        "program p(A: f64[1]) -> (C: f64[1]) { C[0] = A[0]*" + std::string(value) + " }";
+    const FpvVerdict verdict = verdict_of(program, program);
+    INFO(value << ": " << to_string(verdict));
+    CHECK((!verdict.ok() || verdict.assumes.private_exponents));
+  }
+}
+
+TEST_CASE("what grows in turns, or is reached late, grows with the loop") {
+  // After 2000 iterations products of a thousand bytes, one of which is 0.
+  const std::string head = "program p(A: f32[1], X: i8[2000]) -> (C: f32[1]) { ";
+  const std::string zero = head + "C[0] = 0f32*A[0] }";
+  const auto is_bounded = [&](const std::string& body) {
+    const FpvVerdict verdict = verdict_of(head + body, zero);
+    INFO(body << ": " << to_string(verdict));
+    return verdict.ok() && verdict.log2_error < -1;
+  };
+  CHECK_FALSE(is_bounded(
+      "buffer a: f32[1] global buffer b: f32[1] global buffer t: f32[1] global "
+      "a[0] = 1f32 b[0] = 1f32 "
+      "for i in 2000 { t[0] = b[0]*f32(X[i]) b[0] = a[0] a[0] = t[0] } C[0] = a[0]*A[0] }"));
+  // An element of X at the end of a row of buffers, which it leaves in the last iterations.
+  constexpr int kNum = 24;
+  std::string buffers, inits, moves;
+  for (int i = 0; i < kNum; ++i) {
+    const std::string name = "b" + std::to_string(i);
+    buffers += "buffer " + name + ": f32[1] global ";
+    inits += name + "[0] = 0f32 ";
+    moves = i == 0 ? name + "[0] = f32(X[i]) "
+                   : name + "[0] = b" + std::to_string(i - 1) + "[0] " + moves;
+  }
+  const std::string last = "b" + std::to_string(kNum - 1) + "[0]";
+  std::string product = "A[0]";
+  for (int k = 0; k < 16; ++k) product += "*(" + last + " - " + std::to_string(k) + "f32)";
+  const FpvVerdict late = verdict_of(
+      head + buffers + inits + "for i in 40 { C[0] = " + product + " " + moves + "} }", zero);
+  INFO(to_string(late));
+  CHECK((!late.ok() || late.log2_error > -9));
+}
+
 TEST_CASE("integers that wrap by a loop variable are decided by data") {
   const auto program = [](const std::string& value) {
     return "program p(X: i32[64]) -> (C: i32[64]) { for i in 64 { C[i] = " + value + " } }";
