@@ -119,12 +119,8 @@ CLAIMS = [
         bench="network",
         arguments="MODEL.onnx... --threads 2 --rounds 5 --time 5m",
         unfair=(
-            ("Measured before the benchmark compared our outputs with an engine's and before it took the engines' outputs where they lie: "
-             "in these times they are copied on each call. GPT-2 has the largest, logits of all tokens and the caches, so that what "
-             "`gpt2_prefill` and `gpt2_decode` gain here may be no more than that."),
             "Where the last column is empty, not every task of the network had a record: it ran in part by schedules that nobody measured.",
-            ("Ours is tuned for minutes beforehand, the engines are not; a database that was there before may have held longer searches "
-             "(since then a fresh one is the default)."),
+            "Ours is tuned for minutes beforehand, the engines are not.",
         ),
     ),
     Claim(
