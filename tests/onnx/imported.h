@@ -15,35 +15,12 @@
 
 namespace prunerc::onnx {
 
-inline std::string text_of(const ModelBuilder& builder) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  const Result<ImportedNet> net = import_model(*model);
-  INFO((net.ok() ? "" : net.error().message()));
-  REQUIRE(net.ok());
-  lang::CompileInput input;
-  input.text = net->text;
-  const lang::NetResult compiled = lang::compile_net(input);
-  INFO(compiled.rendered << net->text);
-  REQUIRE(compiled.net.has_value());
-  return net->text;
-}
-
-inline std::string refusal_of(const ModelBuilder& builder) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  const Result<ImportedNet> net = import_model(*model);
-  REQUIRE_FALSE(net.ok());
-  REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
-  return net.error().message();
-}
-
-/// What is imported of it where that is asked for; its text compiles.
-inline ImportedNet part_of(const ModelBuilder& builder) {
+/// What is imported of it, of a part if there is no more; its text compiles.
+inline ImportedNet import_of(const ModelBuilder& builder, bool partial) {
   const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
   REQUIRE(model.ok());
   ImportOptions options;
-  options.partial = true;
+  options.partial = partial;
   Result<ImportedNet> net = import_model(*model, options);
   INFO((net.ok() ? "" : net.error().message()));
   REQUIRE(net.ok());
@@ -53,6 +30,18 @@ inline ImportedNet part_of(const ModelBuilder& builder) {
   INFO(compiled.rendered << net->text);
   REQUIRE(compiled.net.has_value());
   return std::move(net).value();
+}
+
+inline std::string text_of(const ModelBuilder& builder) { return import_of(builder, false).text; }
+inline ImportedNet part_of(const ModelBuilder& builder) { return import_of(builder, true); }
+
+inline std::string refusal_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  REQUIRE_FALSE(net.ok());
+  REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
+  return net.error().message();
 }
 
 /// The elements of a tensor that the importer computes.
