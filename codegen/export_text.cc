@@ -1,6 +1,7 @@
 #include "codegen/export_text.h"
 
 #include "ir/support/check.h"
+#include "ir/support/hash.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -234,6 +235,15 @@ Result<void> check_symbol(std::string_view symbol) {
     return error(Diag::kUsageOption, "--symbol",
                  fmt::format("'{}' is a name of the C library's", symbol));
   return {};
+}
+
+std::string guarded_header(std::string_view symbol, std::string_view what, std::string_view body) {
+  // Headers of older versions define an empty macro.
+  return fmt::format(
+      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {1:#x}\n\n{2}\n"
+      "#elif PRUNERC_KERNEL_{0} + 0 != {1:#x}\n"
+      "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
+      symbol, hash_bytes(what) >> 32, body);
 }
 
 std::string_view c_type(ir::DType dtype) {

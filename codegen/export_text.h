@@ -29,6 +29,10 @@ std::vector<std::string> c_param_names(std::span<const std::string> names,
 /// " *   [0] X: f32[16, 24]" and " *   [1] out Y: f32[]", a line each, for a comment in a header.
 std::string param_comment(std::span<const ArtifactParam> params);
 
+/// The header with this body. Behind another one of the symbol it is an #error, unless `what`, which says what both
+/// declare, is the same: the linker would take the first function for both.
+std::string guarded_header(std::string_view symbol, std::string_view what, std::string_view body);
+
 /// A string literal for C.
 std::string c_literal(std::string_view text);
 

@@ -369,14 +369,9 @@ std::string header_body(const CpuLibrary& library) {
 
 std::string cpu_library_header(const CpuLibrary& library) {
   const std::string body = header_body(library);
-  // Of two functions of one name the linker would take the first for both, whatever they compute. Version
-  // and CPU, which the first line names as well, declare nothing; older headers define an empty macro.
+  // Version and CPU, which the first line names as well, declare nothing.
   const std::string what = library.info.name + "\n" + library.info.bindings;
-  return fmt::format(
-      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {1:#x}\n\n{2}\n"
-      "#elif PRUNERC_KERNEL_{0} + 0 != {1:#x}\n"
-      "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
-      library.info.symbol, hash_bytes(what + body.substr(body.find('\n'))) >> 32, body);
+  return guarded_header(library.info.symbol, what + body.substr(body.find('\n')), body);
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {

@@ -3,7 +3,6 @@
 #include "codegen/export_text.h"
 #include "codegen/host_compiler.h"
 #include "ir/support/check.h"
-#include "ir/support/hash.h"
 
 #include <fmt/format.h>
 
@@ -127,10 +126,9 @@ std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx,
 }
 
 std::string cuda_launcher_header(const Artifact& cubin, std::string_view symbol) {
-  // As of libraries for CPUs.
-  const uint64_t hash = hash_bytes(fmt::format("{}\n{}", symbol, param_comment(cubin.params)));
-  return fmt::format(
-      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0} {3:#x}\n\n#include <stdint.h>\n\n"
+  const std::string params = param_comment(cubin.params);
+  const std::string body = fmt::format(
+      "#include <stdint.h>\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
       "/* For {1}. `tensors` are pointers to DLPack's DLTensor, all on one CUDA device, dense,\n"
       " * row-major, aligned to 16 bytes, outputs apart from all others:\n{2}"
@@ -141,10 +139,9 @@ std::string cuda_launcher_header(const Artifact& cubin, std::string_view symbol)
       "int32_t {0}_dlpack(const void* const* tensors, int32_t num_tensors, void* stream);\n\n"
       "/* What went wrong in this thread's latest call that failed. */\n"
       "const char* {0}_error(void);\n\n"
-      "#ifdef __cplusplus\n}}\n#endif\n\n"
-      "#elif PRUNERC_KERNEL_{0} + 0 != {3:#x}\n"
-      "#error \"two libraries have a function {0}: compile one of them with --symbol\"\n#endif\n",
-      symbol, c_name(cubin.cpu), param_comment(cubin.params), hash >> 32);
+      "#ifdef __cplusplus\n}}\n#endif\n",
+      symbol, c_name(cubin.cpu), params);
+  return guarded_header(symbol, params, body);
 }
 
 Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx,

@@ -17,12 +17,12 @@ struct FpDegrees {
   double int_mass = 0;         // largest chance that two floats become one integer
   bool compares_data = false;  // a condition depends on data, or integer data may wrap
   bool is_too_long = false;    // nothing is known
-  bool has_products_in_exp =
-      false;  // an exponent is not one, a sum or a difference of inputs and hashes
+  /// An exponent is not one, a sum or a difference of inputs and hashes.
+  bool has_products_in_exp = false;
   bool is_finite() const { return std::isfinite(numerator + denominator + int_degree + largest); }
 };
 
-/// Looks at so many statements at most, those of a loop up to eight times for each time that it runs.
+/// Looks at so many statements at most, those of a loop that makes degrees grow 17 times for each time that it runs.
 FpDegrees find_degrees(const FpCode& code, int64_t max_visits);
 
 }  // namespace prunerc::ir

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kNewestOpset = 25;
 /// Functions that call functions, branches in branches.
 constexpr int kMaxScopes = 32;
-/// Inputs, constants and outputs of branches and bodies, each time they are imported.
+/// Of branches, bodies and functions, each time they are imported: inputs, constants, outputs, operands of nodes.
 constexpr std::size_t kMaxBound = 10 * kMaxNodes;
 /// Constants that nodes make while they are imported. Units: bytes.
 constexpr int64_t kMaxMadeBytes = int64_t{1} << 28;
@@ -97,15 +97,18 @@ Result<void> Importer::count_node() {
                fmt::format("it has more than {} nodes", kMaxNodes));
 }
 
+Result<void> Importer::count_names(std::size_t num) {
+  num_bound_ += num;
+  if (num_bound_ <= kMaxBound) return {};
+  return error(Diag::kOnnxNode, std::string(), std::string(), "so many names in its graphs");
+}
+
 Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope) {
   if (scope.depth > kMaxScopes)
     return error(Diag::kOnnxMalformed, model_.path, "its functions call each other without end");
   for (const Node& node : nodes) {
     PRUNERC_TRY_VOID(count_node());
-    if (scope.depth > 0) num_bound_ += node.inputs.size() + node.outputs.size();
-    if (num_bound_ > kMaxBound)
-      return error(Diag::kOnnxMalformed, model_.path,
-                   "its nodes within nodes have so many operands");
+    if (scope.depth > 0) PRUNERC_TRY_VOID(count_names(node.inputs.size() + node.outputs.size()));
     PRUNERC_TRY_VOID(import_node(node, scope));
     if (made_bytes_ > kMaxMadeBytes)
       return error(Diag::kOnnxMalformed, model_.path,
@@ -161,7 +164,10 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     return {};
   }
   if (!is_reachable) return leave_out(node, scope);
-  if (function != nullptr) return import_function(*function, node, std::move(inputs), scope);
+  if (function != nullptr) {
+    const Result<void> done = import_function(*function, node, std::move(inputs), scope);
+    return done.ok() ? done : refuse(node, done.error(), scope);
+  }
   return run_row(node, row, inputs, scope);
 }
 
@@ -271,9 +277,8 @@ Result<void> Importer::import_function(const Function& function, const Node& nod
 Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
                                                          const std::vector<const Value*>& inputs) {
   PRUNERC_TRY_VOID(count_node());
-  num_bound_ += graph.inputs.size() + graph.initializers.size() + graph.outputs.size();
-  if (num_bound_ > kMaxBound)
-    return error(Diag::kOnnxNode, std::string(), std::string(), "so many names in its graphs");
+  PRUNERC_TRY_VOID(
+      count_names(graph.inputs.size() + graph.initializers.size() + graph.outputs.size()));
   Scope inner;
   inner.outer = scope_;
   inner.opsets = scope_->opsets;

@@ -67,6 +67,7 @@ class Importer {
   Result<std::vector<int64_t>> input_shape(const ValueInfo& info);
   void add_initializers(const Graph& graph, Scope& scope);
   Result<void> count_node();
+  Result<void> count_names(std::size_t num);
   Result<void> import_nodes(const std::vector<Node>& nodes, Scope& scope);
   Result<void> import_node(const Node& node, Scope& scope);
   Result<void> leave_out(const Node& node, Scope& scope);

@@ -260,8 +260,7 @@ class Reader {
                      fmt::format("the tensor '{}' has {} bytes there, its shape needs {}",
                                  proto.name(), number, size));
     }
-    // Without links a plain name is the only one of its file.
-    // What is longer than any path is refused below.
+    // Without links a plain name is the only one of its file. What is longer than any path is refused below.
     const std::string plain = location.size() > kMaxLocation
                                   ? location
                                   : std::filesystem::path(location).lexically_normal().string();

@@ -173,6 +173,24 @@ TEST_CASE("a loop whose body holds many constants") {
   CHECK(net.error().message().find("so many names in its graphs") != std::string::npos);
 }
 
+TEST_CASE("a loop whose body names one value many times") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").ints("most", {4096});
+  ::onnx::AttributeProto& attribute = *model.node("Loop", {"most", "", "x"}, {"y"}).add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(::onnx::AttributeProto::GRAPH);
+  ::onnx::GraphProto& body = *attribute.mutable_g();
+  for (const char* name : {"i", "c", "v"}) body.add_input()->set_name(name);
+  for (const char* name : {"c", "w"}) body.add_output()->set_name(name);
+  ::onnx::NodeProto& node = *body.add_node();
+  node.set_op_type("Identity");
+  node.add_output("w");
+  for (int i = 0; i < 1000; ++i) node.add_input("v");
+  const Result<ImportedNet> net = import_bytes(model.bytes());
+  REQUIRE_FALSE(net.ok());
+  CHECK(net.error().message().find("so many names in its graphs") != std::string::npos);
+}
+
 TEST_CASE("a chain of longer and longer sequences ends") {
   ModelBuilder model;
   model.input("x", {2}).output("y");

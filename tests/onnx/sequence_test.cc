@@ -88,6 +88,10 @@ TEST_CASE("what is left out has the parts of a sequence, which is no output itse
   CHECK(net.output_names == std::vector<std::string>{"s_0", "s_2"});
   REQUIRE(net.left_out.size() == 2);
   CHECK(net.left_out[1] == "an output (1 node: 's'): it is a sequence of tensors");
+  // Another output has a part's name.
+  model.output("s_0");
+  model.node("Abs", {"x"}, {"s_0"});
+  CHECK(part_of(model).output_names == std::vector<std::string>{"s_0", "s_0_2", "s_2"});
 }
 
 TEST_CASE("places and sizes that a sequence does not have are refused") {
