@@ -125,6 +125,8 @@ std::string host_model_name() {
   return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
 }
 
+std::string host_name() { return host_model_name() + " (" + host_isa().llvm_cpu + ")"; }
+
 ir::Target host_target(std::string_view name) {
   const HostIsa isa = host_isa();
   // The table knows ports and latencies of some CPUs by LLVM's name; a newer one starts from the

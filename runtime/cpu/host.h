@@ -40,6 +40,10 @@ std::string hidden_features(std::string_view llvm_cpu,
 /// "AMD EPYC 9R45, 2 threads": for people and for records.
 std::string host_model_name();
 
+/// "AMD EPYC, 2 threads (znver5)": as results name this machine. Virtual ones often hide which EPYC
+/// they are.
+std::string host_name();
+
 /// This machine as a target named `name`, without measured numbers. What cannot be found out keeps
 /// the value of the built-in "cpu" target.
 ir::Target host_target(std::string_view name = "cpu");

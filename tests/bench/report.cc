@@ -19,11 +19,6 @@
 namespace prunerc::bench {
 namespace {
 
-// "AMD EPYC, 2 threads (znver5)": virtual machines often hide which EPYC they are.
-std::string machine() {
-  return fmt::format("{} ({})", runtime::host_model_name(), runtime::host_isa().llvm_cpu);
-}
-
 // "2026-11-23", UTC.
 std::string today() {
   const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
@@ -111,7 +106,7 @@ int report(const std::string& bench, std::span<const Group> groups, std::string_
                joined_names(groups));
     return 2;
   }
-  const std::string where = machine();
+  const std::string where = runtime::host_name();
   fmt::print("{}\n{:<44} {:>14} {:<12} {:>10}\n", where, "row", "value", "unit", "goal");
   std::vector<nlohmann::ordered_json> rows;
   std::set<uint64_t> seeds;

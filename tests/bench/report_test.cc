@@ -1,6 +1,8 @@
 // Which groups a benchmark measures, and what it writes.
 #include "tests/bench/report.h"
 
+#include "runtime/cpu/host.h"
+
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
@@ -41,6 +43,7 @@ TEST_CASE("a name of no group measures nothing and leaves the file alone") {
   CHECK(report("bench", groups, "second", path) == 0);
   CHECK(measured == 1);
   CHECK(read(path).find("\"seeds\": [2]") != std::string::npos);
+  CHECK(read(path).find(runtime::host_name()) != std::string::npos);
 }
 
 TEST_CASE("without a name, groups on request are left out") {

@@ -29,6 +29,7 @@ TEST_CASE("the host's description is plausible and reads back from its text") {
   REQUIRE(back.ok());
   CHECK(*back == target);
   CHECK(host_model_name().find("thread") != std::string::npos);
+  CHECK(host_name() == host_model_name() + " (" + target.llvm_cpu + ")");
 }
 
 TEST_CASE("what a virtual machine hides of its CPU is not compiled for") {

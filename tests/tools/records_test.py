@@ -181,6 +181,7 @@ class Records(command.CommandTest):
         self.assertEqual("prunerc.devices/1", result["schema"])
         cpu = result["devices"][0]
         self.assertEqual("cpu", cpu["target"])
+        self.assertEqual(f"{cpu['model']} ({cpu['llvm_cpu']})", cpu["name"])
         self.assertIn(cpu["vector_bytes"], (32, 64))
         self.assertGreater(cpu["limits"]["fma_gflops"], 1)
         self.assertGreater(cpu["limits"]["memory_gbps"], 0.1)

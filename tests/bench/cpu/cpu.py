@@ -11,13 +11,16 @@ usage: ./dev bench cpu [--trials N] [--rounds N] [--threads 1,2] [--cases A,B] [
 """
 
 import argparse
-import datetime
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import facts
 
 SUITES = ["all", "algebra"]  # of suite/suite.py
 PEERS = ["openblas", "onednn", "eigen"]
@@ -58,16 +61,9 @@ def last_json(text):
     return None
 
 
-def machine():
-    model = "x86-64"
-    has_avx512 = False
+def has_avx512():
     with open("/proc/cpuinfo", encoding="utf-8") as info:
-        for line in info:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-            if line.startswith("flags"):
-                has_avx512 = "avx512f" in line.split()
-    return "%s, %d threads" % (model, os.cpu_count()), has_avx512
+        return any(line.startswith("flags") and "avx512f" in line.split() for line in info)
 
 
 def odd_one_out(checksums):
@@ -78,9 +74,9 @@ def odd_one_out(checksums):
     return [who for who, one in checksums.items() if not abs(one - middle) <= CHECKSUM * abs(middle)]
 
 
-def peer_environment(threads, has_avx512):
+def peer_environment(threads):
     env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), OMP_WAIT_POLICY="active")
-    if has_avx512:
+    if has_avx512():
         # Debian's OpenBLAS does not know newer CPUs and falls back to 256-bit code.
         env["OPENBLAS_CORETYPE"] = "SkylakeX"
     return env
@@ -93,7 +89,7 @@ class Bench:
         self.peers_binary = os.path.join(self.bin, "peers")
         self.prunerc = os.path.join(self.bin, "..", "..", "..", "tools", "prunerc", "prunerc")
         self.operators = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ops.prn")
-        self.machine, self.has_avx512 = machine()
+        self.facts = facts.of("cpu", self.prunerc, seeds=[SEED])
         self.times = {}  # (case, threads, who) -> [ns of each round]
         self.noisy = set()
         self.checksums = {}  # (case, threads) -> {peer: of its outputs}
@@ -110,7 +106,7 @@ class Bench:
 
     def time_peer(self, case, threads, who):
         command = [self.peers_binary, who, case, str(threads)]
-        env = peer_environment(threads, self.has_avx512)
+        env = peer_environment(threads)
         best = None
         for _ in range(1 + RETRIES):
             done = subprocess.run(command, stdout=subprocess.PIPE, env=env, text=True, timeout=120)
@@ -216,7 +212,7 @@ class Bench:
 
     def print_table(self, rows):
         by_name = {row["name"]: row for row in rows}
-        print("%s; medians of %d rounds; * = the CPUs were shared with other work" % (self.machine, self.options.rounds))
+        print("%s; medians of %d rounds; * = the CPUs were shared with other work" % (self.facts["machine"], self.options.rounds))
         for threads in self.options.threads:
             print("\n%-20s %7s %11s %11s %11s %11s %11s %8s" %
                   ("%d thread(s)" % threads, "unit", "prunerc", *PEERS, "limit", "of limit"))
@@ -291,15 +287,8 @@ def main():
     rows = bench.rows()
     bench.print_table(rows)
     if options.json:
-        facts = {
-            "bench": "cpu",
-            "machine": bench.machine,
-            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-            "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
-            "seeds": [SEED],
-        }
         with open(options.json + ".draft", "w", encoding="utf-8") as out:
-            out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
+            out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in bench.facts.items()) + ' "rows": [\n')
             out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
         os.replace(options.json + ".draft", options.json)
 

@@ -303,6 +303,7 @@ class Run(unittest.TestCase):
             self.assertIsNone(rows["absent/" + who]["value"])
         self.assertRegex(rows["ratio"]["note"], r"^\w+; [\d.]+ to [\d.]+, 2 rounds$")
         self.assertEqual(("cpu", "0123456789ab", [0]), (stored["bench"], stored["commit"], stored["seeds"]))
+        self.assertRegex(stored["machine"], r", \d+ threads \([\w-]+\)$")
         again = self.call(*arguments, env=dict(os.environ, PRUNERC_COMMIT="0123456789ab"))
         self.assertEqual((0, "", done.stdout), (again.returncode, again.stderr, again.stdout), "nothing is measured twice")
         other = self.call(*arguments, env=dict(os.environ, PRUNERC_COMMIT="ba9876543210"))

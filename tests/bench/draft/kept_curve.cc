@@ -40,7 +40,7 @@ std::optional<Curve> KeptCurve::read() const {
   std::ifstream file(path_);
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("commit", "") != commit() ||
-      json.value("machine", "") != runtime::host_model_name()) {
+      json.value("machine", "") != runtime::host_name()) {
     return std::nullopt;
   }
   Curve out;
@@ -66,7 +66,7 @@ void KeptCurve::write(const Curve& curve) const {
   for (const auto field : kSeconds) seconds.push_back(curve.seconds.*field);
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
   std::ofstream(path_) << Json{{"commit", commit()},
-                               {"machine", runtime::host_model_name()},
+                               {"machine", runtime::host_name()},
                                {"trials", curve.trials},
                                {"seconds", seconds},
                                {"points", points}};

@@ -13,7 +13,6 @@ usage: ./dev bench network MODEL.onnx[@NAME=N,...]... [--threads 1,2] [--rounds 
 """
 
 import argparse
-import datetime
 import json
 import os
 import resource
@@ -25,6 +24,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "cpu", "suite"))
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import facts
 import noise
 
 SEED = 0
@@ -116,12 +117,8 @@ def peers_python():
     return os.path.join(cache, "prunerc", "peers", "bin", "python")
 
 
-def cpu_model():
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        for line in info:
-            if line.startswith("model name"):
-                return "%s, %d threads" % (line.split(":", 1)[1].strip(), os.cpu_count())
-    return "unknown"
+def prunerc_binary():
+    return os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
 
 
 def dims_of(model):
@@ -151,9 +148,8 @@ def time_peer(name, model, threads):
 
 
 def prunerc(options, verb, model, *words):
-    binary = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
     path, dims = dims_of(model)
-    command = [binary, verb, path, *words] + [word for name, n in dims.items() for word in ("-D", "%s=%d" % (name, n))]
+    command = [prunerc_binary(), verb, path, *words] + [word for name, n in dims.items() for word in ("-D", "%s=%d" % (name, n))]
     return subprocess.run(command + (["--db", options.db] if options.db and "--db" not in words else []), capture_output=True, text=True)
 
 
@@ -288,8 +284,7 @@ def means(rows):
 
 
 def facts_now():
-    return {"bench": "network", "machine": cpu_model(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-            "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED]}
+    return facts.of("network", prunerc_binary(), seeds=[SEED])
 
 
 def rows_before(path):
@@ -305,9 +300,8 @@ def rows_before(path):
 
 
 def write(path, rows):
-    facts = facts_now()
     with open(path + ".draft", "w", encoding="utf-8") as out:
-        json.dump(dict(facts, rows=rows), out, indent=1)
+        json.dump(dict(facts_now(), rows=rows), out, indent=1)
     os.replace(path + ".draft", path)
 
 

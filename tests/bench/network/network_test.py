@@ -16,6 +16,8 @@ sys.path.insert(0, HERE)
 
 import network
 
+network.facts.machine = lambda prunerc: "a machine"
+
 
 def rows_of(*measured):
     return {row["name"]: row for row in network.result_rows(measured)}
@@ -56,8 +58,8 @@ class Rows(unittest.TestCase):
             path = os.path.join(folder, "out.json")
             network.write(path, rows)
             self.assertEqual(rows, network.rows_before(path))
-            self.addCleanup(setattr, network, "cpu_model", network.cpu_model)
-            network.cpu_model = lambda: "another"
+            self.addCleanup(setattr, network.facts, "machine", network.facts.machine)
+            network.facts.machine = lambda prunerc: "another"
             with self.assertRaises(SystemExit) as ended:
                 network.rows_before(path)
             self.assertIn("another machine", ended.exception.code)

@@ -10,8 +10,8 @@ TEMPLATE = """# What these results show, and what they do not
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it; the results are in `README.md`.
 
-**Machines.** {num_files} files, all of virtual machines, those without a GPU with two cores. Benchmarks name a machine differently, so one may
-have several rows:
+**Machines.** {num_files} files, all of virtual machines, those without a GPU with two cores. What was measured before all
+benchmarks named a machine alike may have other rows for the same one:
 
 {machines}
 

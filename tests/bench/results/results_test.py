@@ -55,6 +55,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(("draft", "a machine"), (read.bench, read.machine))
         self.assertEqual([results.Row("b", 2.0, "ms", 3.0, "one"), results.Row("a", None)], list(read.rows.values()))
 
+    def test_a_short_name_of_a_machine_is_that_of_its_cpu(self):
+        for machine, short in (("AMD EPYC, 2 threads (znver5)", "znver5"), ("Xeon, 2 threads (icelake-server)", "icelake-server"), ("H100", "H100")):
+            self.assertEqual(short, results.parse(file_of(machine=machine)).short_machine())
+
     def test_machine_date_commit_and_seeds_are_wanted(self):
         self.rejects(file_of(machine=""), "names no machine")
         self.rejects(file_of(date="yesterday"), "names no date")

@@ -54,7 +54,7 @@ class Results:
 
     def short_machine(self):
         """"znver5" of "AMD EPYC, 2 threads (znver5)"."""
-        found = re.search(r"\((\w+)\)$", self.machine)
+        found = re.search(r"\(([\w-]+)\)$", self.machine)
         return found[1] if found else self.machine
 
 

@@ -8,7 +8,6 @@ An existing OUT of the same machine, commit and settings is gone on with: anothe
 all of an operator and seed search again, since winners take turns. Rivals: `./dev setup --rivals`."""
 
 import argparse
-import datetime
 import json
 import os
 import re
@@ -22,6 +21,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 SUITE = os.path.join(HERE, "..", "cpu", "suite")
 FROZEN = os.path.join(HERE, "..", "..", "data", "frozen", "search.prn")
 sys.path[:0] = [HERE, SUITE]
+sys.path.append(os.path.join(HERE, ".."))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "prunerc")
 
 ENVIRONMENTS = {"tvm": "rivals", "optuna": "rivals", "ansor": "ansor"}  # of `./dev setup --rivals`
@@ -148,12 +148,12 @@ def versions():
 class Results:
     """The searches so far, in a file that can be gone on with."""
 
-    def __init__(self, options, machine):
+    def __init__(self, options):
+        import facts
         import judge
         self.judge, self.path, self.searches = judge, options.json, []
-        self.facts = {"bench": "rival", "machine": machine, "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-                      "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
-                      "settings": {"file": os.path.basename(options.file), "threads": options.threads, "round": options.round, "versions": versions()}}
+        self.facts = facts.of("rival", options.prunerc, settings={
+            "file": os.path.basename(options.file), "threads": options.threads, "round": options.round, "versions": versions()})
         if self.path and os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as file:
                 stored = json.load(file)
@@ -208,11 +208,10 @@ def main():
     with_numpy()
     options = parse_arguments()
     import operators
-    import suite
     names = [name for name in operators.read(options.file) if re.search(options.ops, name)]
     if not names:
         sys.exit(f"rival: --ops {options.ops}: no such operator")
-    results, start = Results(options, suite.machine()), time.monotonic()
+    results, start = Results(options), time.monotonic()
     turn = 0
     for seed in range(options.seeds):
         for op in names:

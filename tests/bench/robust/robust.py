@@ -8,7 +8,6 @@ usage: ./dev bench robust [--only GROUP,GROUP] [--hostile N] [--kills N] [--winn
 """
 
 import argparse
-import datetime
 import importlib
 import json
 import os
@@ -16,7 +15,9 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.path.append(os.path.join(sys.path[0], ".."))
 import common
+import facts
 
 GROUPS = ["hostile", "kills", "writers", "disk", "winners", "threats"]
 
@@ -41,22 +42,9 @@ def parse_arguments():
     return options
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        models = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
-    return "%s, %d threads" % (models[0] if models else "x86-64", os.cpu_count())
-
-
-def write_json(path, rows, seed):
-    facts = {
-        "bench": "robust",
-        "machine": machine(),
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
-        "seeds": [seed],
-    }
+def write_json(path, rows, said):
     with open(path + ".draft", "w", encoding="utf-8") as out:
-        out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
+        out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in said.items()) + ' "rows": [\n')
         out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
     os.replace(path + ".draft", path)
 
@@ -66,6 +54,7 @@ def main():
     # Bazel puts a link to this file beside the binaries.
     beside = os.path.dirname(os.path.abspath(sys.argv[0]))
     binary = options.binary or os.path.join(beside, "..", "..", "..", "tools", "prunerc", "prunerc")
+    said = facts.of("robust", binary, seeds=[options.seed]) if options.json else {}
     rows = []
     for name in options.only:
         with common.World(binary, keep=options.keep) as world:
@@ -75,7 +64,7 @@ def main():
             print("%-28s %8g %-10s %s%s" % (row["name"], row["value"], row["unit"], common.verdict(row), row["note"]), flush=True)
         rows += group
     if options.json:
-        write_json(options.json, rows, options.seed)
+        write_json(options.json, rows, said)
     sys.exit(1 if any(common.verdict(row) == "MISSED " for row in rows) else 0)
 
 

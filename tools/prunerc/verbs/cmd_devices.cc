@@ -173,6 +173,7 @@ std::string to_json(const ir::Target& t, const ir::Platform& spread,
   }
   const Json cpu = {{"target", t.name},
                     {"model", runtime::host_model_name()},
+                    {"name", runtime::host_name()},
                     {"llvm_cpu", t.llvm_cpu},
                     {"vector_bytes", t.vector_bytes},
                     {"num_vector_registers", t.num_vector_registers},

@@ -7,7 +7,6 @@ usage: ./dev bench cpu --suite all|algebra [--only REGEX] [--threads 1,2] [--tri
 An existing OUT of the same machine, commit and settings is gone on with. Peers: `./dev setup --peers`."""
 
 import argparse
-import datetime
 import json
 import os
 import re
@@ -22,8 +21,10 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
+sys.path.append(os.path.join(HERE, "..", ".."))
 
 import contestants
+import facts
 import networks
 import noise
 import score
@@ -121,12 +122,6 @@ def cpu_flags():
         return next((line.split() for line in info if line.startswith("flags")), [])
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        model = next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), "x86-64")
-    return "%s, %d threads%s" % (model, os.cpu_count(), ", AVX-512" if "avx512f" in cpu_flags() else "")
-
-
 class Prunerc:
     """Our compiler for one operator and number of threads."""
 
@@ -217,10 +212,9 @@ class Results:
 
     def __init__(self, options):
         self.path = options.json
-        self.facts = {"bench": "cpu", "machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-                      "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED],
-                      "settings": {"suite": options.suite, "network": options.network, "trials": options.trials, "rounds": options.rounds,
-                                   "seconds": options.seconds, "peers_only": options.peers_only, "versions": versions()}}
+        self.facts = facts.of("cpu", options.prunerc, seeds=[SEED], settings={
+            "suite": options.suite, "network": options.network, "trials": options.trials, "rounds": options.rounds,
+            "seconds": options.seconds, "peers_only": options.peers_only, "versions": versions()})
         self.who = [score.row(f"version/{who}", None, "", version) for who, version in sorted(versions().items())]
         self.who += [score.row(f"absent/{who}", None, "", reason) for who, reason in sorted(contestants.absent().items())]
         self.rows = []
@@ -383,7 +377,7 @@ def main():
                     results.add(measure(options, row, threads, folder))
     chosen = {(row.cls, row.name) for row in options.rows}
     rows = [one for one in results.rows if tuple(one["name"].split("/")[:2]) in chosen]
-    print(machine())
+    print(results.facts["machine"])
     print_table(rows + score.means(rows), results.who)
     if any(one["value"] is None and one["note"].startswith("wrong values") and one["name"].split("/")[3].startswith("prunerc") for one in rows):
         sys.exit("cpu: prunerc computed wrong values")
