@@ -16,8 +16,8 @@ struct NamedProgram {
   ir::Program program;
 };
 
-/// At least 50: every operator of the standard library that has a small form, with odd extents,
-/// strides, dilations and groups, and operators of several results, fused epilogues and passes of
+/// At least 50: of the standard library nearly every operator but those of algebra.prn, with odd
+/// extents, strides, dilations and groups, and operators of several results, fused epilogues and passes of
 /// their own. Aborts if one does not compile.
 std::vector<NamedProgram> operator_gallery();
 
