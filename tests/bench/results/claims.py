@@ -68,7 +68,7 @@ CLAIMS = [
             ("Our kernels are tuned for exactly these shapes; a library takes any. The libraries are those of Debian 12, "
              "not the newest, set up to be hard to beat: OpenBLAS told of AVX-512, oneDNN with packed weights, Eigen "
              "compiled for this machine."),
-            "One run on a virtual machine; the file has no spread (later runs store the range of their rounds).",
+            "One run on a virtual machine, one search for each of our kernels: ranges are those of three rounds of timing, not of searches.",
         ),
     ),
     Claim(
@@ -563,8 +563,9 @@ CLAIMS = [
     Claim(
         name="robust",
         title="Killed, starved, crowded, lied to",
-        here=("Counts of faults: hostile files of every kind that is read, searches that are killed, many writers, full disks, "
-              "tuned winners of random operators beside a reference in Python, kernels that cheat."),
+        here=("Counts of faults: hostile files of eleven kinds that are read (ONNX models, weights and other tuners' results have tests "
+              "instead), searches that are killed, many writers, full disks, tuned winners of random operators beside a reference in Python, "
+              "kernels that cheat."),
         bench="robust",
         unfair=(
             "No rival: others do not publish such counts.",

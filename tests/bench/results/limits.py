@@ -15,7 +15,7 @@ benchmarks named a machine alike may have other rows for the same one:
 
 {machines}
 
-Nothing was measured on more cores, on a laptop, on Arm, or on a machine that nobody else shares.
+No kernel of a CPU was measured on more cores, on a laptop, on Arm, or on a machine that nobody else shares.
 
 {gpus} Elsewhere programs for GPUs are compiled by NVRTC and run on the host, in six orders and under a race checker
 (`./dev bench gpu_host`): that says that they are right, not that they are fast. What the analyzer says of other GPUs is judged by times that
