@@ -163,10 +163,14 @@ ir::Tensor filled(const net::Tensor& tensor, uint64_t seed) {
 }  // namespace
 
 void NetworkArrays::fill_inputs(const net::Net& net, uint64_t seed) {
+  set_inputs(net, filled_inputs(net, seed));
+}
+
+std::vector<ir::Tensor> filled_inputs(const net::Net& net, uint64_t seed) {
   std::vector<ir::Tensor> inputs;
   for (const std::size_t input : net.inputs)
     inputs.push_back(filled(net.tensors[input], seed * 1000 + inputs.size()));
-  set_inputs(net, inputs);
+  return inputs;
 }
 
 std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed) {

@@ -10,6 +10,7 @@
 #include "ir/net/weights.h"
 #include "tools/driver/prunerc.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,6 +57,8 @@ class WeightSource {
   Result<ir::Tensor> get(const net::Tensor& constant) const;
   /// A const input of the net, which no file has.
   void set(const std::string& name, ir::Tensor tensor);
+  /// From now on floats are given moved by `seed` (move_floats); 0: as they are.
+  void set_moved(uint64_t seed);
 
   WeightSource(WeightSource&&) noexcept;
   WeightSource& operator=(WeightSource&&) noexcept;
@@ -64,6 +67,7 @@ class WeightSource {
  private:
   struct Impl;
   explicit WeightSource(std::unique_ptr<Impl> impl);
+  Result<ir::Tensor> get_as_given(const net::Tensor& constant) const;
   std::unique_ptr<Impl> impl_;
 };
 

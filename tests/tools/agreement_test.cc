@@ -1,0 +1,300 @@
+// Where a rounding decides, a network is compared as far as it is sensitive to roundings itself.
+#include "tools/driver/network/agreement.h"
+
+#include "tools/driver/aligned.h"
+#include "tools/driver/network/network.h"
+#include "tools/driver/reference.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace prunerc {
+namespace {
+
+using ir::DType;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+ir::Tensor tensor_of(DType dtype, const std::vector<double>& values) {
+  ir::Tensor tensor(dtype, {static_cast<int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) tensor.set(static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+
+std::string bytes_of(DType dtype, const std::vector<double>& values) {
+  const ir::Tensor tensor = tensor_of(dtype, values);
+  return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()};
+}
+
+TEST_CASE("floats move by two units in the last place, whole numbers and integers not at all") {
+  const ir::Tensor before =
+      tensor_of(DType::kF32, {0.3, -1.7, 2, 0, -kInfinity, -std::numeric_limits<float>::max()});
+  ir::Tensor moved = before, again = before;
+  move_floats(7, &moved);
+  move_floats(7, &again);
+  CHECK(moved == again);
+  for (int64_t i = 0; i < 6; ++i) {
+    INFO("element " << i);
+    if (i >= 2) {
+      CHECK(moved.get(i) == before.get(i));
+      continue;
+    }
+    const double by = std::fabs(moved.get(i) / before.get(i) - 1);
+    CHECK(by > 0x1p-23);
+    CHECK(by < 0x1p-21);
+  }
+  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16}) {
+    ir::Tensor other = tensor_of(dtype, {0.3});
+    move_floats(7, &other);
+    CHECK(other.get(0) != tensor_of(dtype, {0.3}).get(0));
+  }
+  ir::Tensor whole = tensor_of(DType::kU8, {3, 255});
+  move_floats(7, &whole);
+  CHECK(whole == tensor_of(DType::kU8, {3, 255}));
+}
+
+TEST_CASE("seeds move the elements of a tensor differently") {
+  const ir::Tensor before = tensor_of(DType::kF32, std::vector<double>(64, 0.3));
+  ir::Tensor one = before, two = before;
+  move_floats(1, &one);
+  move_floats(2, &two);
+  CHECK(one != two);
+  double sum = 0;
+  for (int64_t i = 0; i < 64; ++i) sum += one.get(i);
+  CHECK(sum != one.get(0) * 64);
+}
+
+// `got` beside `want`; `moved`: what the reference gives with moved floats.
+NetComparison compared(DType dtype, const std::vector<double>& got, const std::vector<double>& want,
+                       const std::vector<double>& moved) {
+  net::Tensor tensor;
+  tensor.name = "y";
+  tensor.dtype = dtype;
+  tensor.shape = {static_cast<int64_t>(want.size())};
+  const NetValues values = {
+      {tensor}, {bytes_of(dtype, got)}, {bytes_of(dtype, want)}, "it should be"};
+  const Result<NetComparison> found = compare_net(values, [&](uint64_t seed) {
+    return Result<std::vector<std::string>>(
+        std::vector<std::string>{bytes_of(dtype, seed == 5 ? moved : want)});
+  });
+  REQUIRE(found.ok());
+  return *found;
+}
+
+TEST_CASE("what is right asks for no run of the reference") {
+  net::Tensor tensor;
+  tensor.name = "y";
+  tensor.shape = {2};
+  const std::string want = bytes_of(DType::kF32, {1, 100}),
+                    near = bytes_of(DType::kF32, {1, 99.95});
+  const auto refuse = [](uint64_t) {
+    return Result<std::vector<std::string>>(error(Diag::kKernelArguments, "not to be run"));
+  };
+  const Result<NetComparison> right =
+      compare_net({{tensor}, {near}, {want}, "it should be"}, refuse);
+  REQUIRE(right.ok());
+  CHECK(right->agreement == Agreement::kRight);
+  CHECK(right->num_elems == 2);
+  CHECK(right->worst > 0.4);
+  CHECK(right->sensitivity.empty());
+  const std::string far = bytes_of(DType::kF32, {2, 100});
+  const Result<NetComparison> failed =
+      compare_net({{tensor}, {far}, {want}, "it should be"}, refuse);
+  REQUIRE(!failed.ok());
+  CHECK(failed.error().id() == Diag::kKernelArguments);
+}
+
+TEST_CASE("a difference that moved floats make, too, is within the sensitivity of the net") {
+  const NetComparison flip = compared(DType::kF32, {3, 100}, {2, 100}, {2.5, 100});
+  CHECK(flip.agreement == Agreement::kSensitive);
+  CHECK(flip.what.empty());
+  REQUIRE(flip.sensitivity.size() == 1);
+  CHECK(flip.sensitivity[0].tensor == "y");
+  CHECK(flip.sensitivity[0].deviation == 0.5);
+  CHECK(flip.sensitivity[0].of_largest == 0.005);
+  CHECK(flip.worst == 0.5);
+  CHECK(compared(DType::kU8, {3, 200}, {2, 200}, {2, 201}).agreement == Agreement::kSensitive);
+}
+
+TEST_CASE("a difference that moved floats do not make is wrong") {
+  const NetComparison stable = compared(DType::kF32, {3, 100}, {2, 100}, {2.01, 100});
+  CHECK(stable.agreement == Agreement::kWrong);
+  CHECK(stable.what == "y[0] is 3, it should be 2 (allowed: 0.1)");
+  const NetComparison too_far = compared(DType::kF32, {8, 100}, {2, 100}, {3, 100});
+  CHECK(too_far.agreement == Agreement::kWrong);
+  CHECK(too_far.what == "y[0] is 8, it should be 2 (allowed: 4, four times its sensitivity)");
+  CHECK(too_far.sensitivity.size() == 1);
+  CHECK(compared(DType::kF32, {NAN, 100}, {2, 100}, {3, 100}).agreement == Agreement::kWrong);
+  CHECK(compared(DType::kI32, {3, 100}, {2, 100}, {2, 100}).agreement == Agreement::kWrong);
+}
+
+TEST_CASE("whole numbers that are the same as doubles differ") {
+  net::Tensor tensor;
+  tensor.name = "y";
+  tensor.dtype = DType::kI64;
+  tensor.shape = {1};
+  ir::Tensor got(DType::kI64, {1}), want(DType::kI64, {1});
+  got.set_int(0, (int64_t{1} << 60) + 1);
+  want.set_int(0, int64_t{1} << 60);
+  const auto bytes = [](const ir::Tensor& of) {
+    return std::string(reinterpret_cast<const char*>(of.data.data()), of.data.size());
+  };
+  const NetValues values = {{tensor}, {bytes(got)}, {bytes(want)}, "it should be"};
+  const Result<NetComparison> found =
+      compare_net(values, [&](uint64_t) { return Result<std::vector<std::string>>(values.want); });
+  REQUIRE(found.ok());
+  CHECK(found->agreement == Agreement::kWrong);
+}
+
+TEST_CASE("a net whose outputs moved floats change as a whole is not verifiable") {
+  const NetComparison chaos = compared(DType::kF32, {3, 10}, {2, 10}, {2, 9});
+  CHECK(chaos.agreement == Agreement::kNotVerifiable);
+  CHECK(chaos.what ==
+        "floats moved by a rounding change y by 1, 10% of its largest value, and a wrong kernel "
+        "could hide in that; y[0] is 3, it should be 2 (allowed: 0.01)");
+  const NetComparison none = compared(DType::kF32, {3, 10}, {2, 10}, {2, NAN});
+  CHECK(none.agreement == Agreement::kNotVerifiable);
+  CHECK(none.sensitivity[0].of_largest == kInfinity);
+  CHECK(compared(DType::kBool, {1, 0}, {0, 0}, {1, 0}).agreement == Agreement::kNotVerifiable);
+}
+
+TEST_CASE("comparisons of a net add up to the worst of them") {
+  NetComparison all = compared(DType::kF32, {3, 100}, {2, 100}, {2.5, 100});
+  all.add(compared(DType::kF32, {2, 100}, {2, 100}, {2.5, 100}));
+  CHECK(all.agreement == Agreement::kSensitive);
+  CHECK(all.num_elems == 4);
+  all.add(compared(DType::kF32, {4, 100}, {2, 100}, {3, 100}));
+  REQUIRE(all.sensitivity.size() == 1);
+  CHECK(all.sensitivity[0].deviation == 1);
+  all.add(compared(DType::kF32, {50, 100}, {2, 100}, {2.5, 100}));
+  CHECK(all.agreement == Agreement::kWrong);
+  CHECK(!all.what.empty());
+  CHECK(all.sensitivity[0].deviation == 1);
+}
+
+// Integers come in; a rounding of the constants decides.
+constexpr const char* kStep = R"(
+op step<N>(X: f32[N], I: i32[N]) -> (Y: f32[N]) { Y[i] = round(X[i]) + f32(I[i]); }
+net steps(ids: i32[8], const E: f32[8]) -> (y: f32[8]) { y = step(E, ids); }
+)";
+constexpr const char* kPlanted = R"(
+op step<N>(X: f32[N], I: i32[N]) -> (Y: f32[N]) { Y[i] = round(X[i]) + f32(I[i]) * 2; }
+net steps(ids: i32[8], const E: f32[8]) -> (y: f32[8]) { y = step(E, ids); }
+)";
+
+net::Net load(const std::string& text) {
+  OperatorRequest request;
+  request.text = text;
+  Result<std::optional<LoadedNet>> loaded = load_net(request);
+  INFO((loaded.ok() ? "" : loaded.error().message()));
+  REQUIRE(loaded.ok());
+  REQUIRE(loaded->has_value());
+  return (*loaded)->net;
+}
+
+const ir::Target& host() {
+  static const ir::Target target = [] {
+    SessionOptions options;
+    options.threads = 1;
+    options.database = ":memory:";
+    return Session::open(options)->target();
+  }();
+  return target;
+}
+
+class Steps {
+ public:
+  // E holds `first` and `second` in turn, ids `id`.
+  Steps(const std::string& text, double first, double second, int id)
+      : net_(load(text)), weights_(WeightSource::open(net_, "steps.prn", "").value()), id_(id) {
+    weights_.set(
+        "E", tensor_of(DType::kF32, {first, second, first, second, first, second, first, second}));
+  }
+
+  Result<std::vector<std::string>> run(uint64_t seed) {
+    PRUNERC_TRY(Network network, Network::build(net_, {host(), 1}, [](const Operator& op) {
+                  return Result<ir::Program>(reference_schedule(op.program, host()));
+                }));
+    weights_.set_moved(seed);
+    PRUNERC_TRY_VOID(network.prepare(weights_));
+    PRUNERC_TRY(const AlignedArray ids, AlignedArray::make(8 * sizeof(int32_t)));
+    PRUNERC_TRY(const AlignedArray y, AlignedArray::make(8 * sizeof(float)));
+    for (int i = 0; i < 8; ++i) static_cast<int32_t*>(ids.data())[i] = id_;
+    const void* const inputs[] = {ids.data()};
+    void* const outputs[] = {y.data()};
+    PRUNERC_TRY_VOID(network.run(inputs, outputs));
+    const std::string bytes(static_cast<const char*>(y.data()), 8 * sizeof(float));
+    return std::vector<std::string>{bytes};
+  }
+
+  // The outputs of another net, or these with `by` added to the first, beside these.
+  NetComparison compare(Steps& other, float by = 0) {
+    NetValues values = {{net_.tensors[net_.outputs[0]]}, {}, {}, "it should be"};
+    values.got = other.run(0).value();
+    values.want = run(0).value();
+    float first = 0;
+    std::memcpy(&first, values.got[0].data(), sizeof(first));
+    first += by;
+    std::memcpy(values.got[0].data(), &first, sizeof(first));
+    return compare_net(values, [&](uint64_t seed) { return run(seed); }).value();
+  }
+
+ private:
+  net::Net net_;
+  WeightSource weights_;
+  int id_;
+};
+
+TEST_CASE("constants of a net with integer inputs say how sensitive it is") {
+  Steps net(kStep, 2.5, 3.5, 100);
+  const NetComparison flip = net.compare(net, 1);
+  INFO(flip.what);
+  CHECK(flip.agreement == Agreement::kSensitive);
+  REQUIRE(flip.sensitivity.size() == 1);
+  CHECK(flip.sensitivity[0].deviation == 1);
+  CHECK(net.compare(net).agreement == Agreement::kRight);
+}
+
+TEST_CASE(
+    "a wrong kernel is wrong in a stable net and in one with flips, and never right in chaos") {
+  Steps stable(kStep, 2.3, 3.3, 100), flips(kStep, 2.5, 3.5, 100), chaos(kStep, 2.5, 3.5, 0);
+  Steps planted(kPlanted, 2.5, 3.5, 100), planted_stable(kPlanted, 2.3, 3.3, 100);
+  CHECK(stable.compare(stable, 1).agreement == Agreement::kWrong);
+  CHECK(stable.compare(planted_stable).agreement == Agreement::kWrong);
+  CHECK(flips.compare(planted).agreement == Agreement::kWrong);
+  CHECK(chaos.compare(chaos, 1).agreement == Agreement::kNotVerifiable);
+  CHECK(chaos.compare(planted).agreement == Agreement::kWrong);
+}
+
+TEST_CASE("weights move by seed, those of one name alike, and come back") {
+  const net::Net net = load(R"(
+op both<N>(A: f32[N], B: f32[N], x: f32[N]) -> (Y: f32[N]) { Y[i] = A[i] + B[i] * x[i]; }
+net tied(x: f32[16]) -> (y: f32[16]) {
+  const A: f32[16] = "w"; const B: f32[16] = "w"; const C: f32[16] = "v";
+  let h = both(A, B, x); y = both(C, A, h);
+})");
+  WeightSource weights = WeightSource::open(net, "tied.prn", "rand:uniform(-1,1):seed=1").value();
+  const auto get = [&](const std::string& name) {
+    for (const net::Tensor& tensor : net.tensors) {
+      if (tensor.name == name) return weights.get(tensor).value();
+    }
+    FAIL("no tensor " << name);
+    return ir::Tensor();
+  };
+  const ir::Tensor a = get("A"), c = get("C");
+  weights.set_moved(3);
+  const ir::Tensor moved = get("A");
+  CHECK(moved != a);
+  CHECK(get("B") == moved);
+  CHECK(get("C") != c);
+  weights.set_moved(4);
+  CHECK(get("A") != moved);
+  weights.set_moved(0);
+  CHECK(get("A") == a);
+}
+
+}  // namespace
+}  // namespace prunerc
