@@ -63,6 +63,9 @@ class Sensitivity(command.CommandTest):
             self.assertIn("and on 1 recorded run", told)
             self.assertIn("y differs by more than roundings of a stable net", told)
             self.assertIn("1% of its largest value, and four times that was allowed", told)
+            told = self.prunerc("verify", model, "--seeds", "1", "--cuts").out
+            self.assertIn("within sensitivity on 1 seed: ", told)
+            self.assertIn("of outputs and all tensors between calls", told)
 
     def test_more_than_the_net_is_sensitive_to_is_wrong(self):
         answer = self.verify(self.quantised(TIES * 8 + [24.9], [3.0, 1.0] + [0.5, 1.0] * 7 + [25.0]), 4)
