@@ -206,8 +206,7 @@ void print(const SizedNet& sized, const Verified& verified, bool cuts) {
   for (const Sensitivity& one : all.sensitivity) {
     fmt::print(
         "{} differs by more than roundings of a stable net: floats moved by a rounding change it "
-        "by "
-        "{:.3g}, {:.2g}% of its largest value, and four times that was allowed\n",
+        "by {:.3g}, {:.2g}% of its largest value, and four times that was allowed\n",
         one.tensor, one.deviation, 100 * one.of_largest);
   }
 }
