@@ -92,17 +92,18 @@ class Turner {
     const std::string read = name == "to_nchw" ? "nhwc" : "nchw";
     const std::string written = name == "to_nchw" ? "nchw" : "nhwc";
     const std::string x = local("X"), y = local("Y");
-    out_.definitions += fmt::format(
-        "op {}<{}>({}: {}[{}]) -> ({}: {}[{}]) {{ {}[{}] = {}[{}]; }}\n", found->second,
-        axes("NCHW"), x, type, axes(from), y, type, axes(to), y, axes(written), x, axes(read));
+    out_.definitions +=
+        fmt::format("op {}<{}>({}: {}[{}]) -> ({}: {}[{}]) {{ {}[{}] = {}[{}]; }}\n", found->second,
+                    axes("NCHW", ", "), x, type, axes(from), y, type, axes(to), y, axes(written), x,
+                    axes(read));
     return found->second;
   }
 
   // "N,C,H,W" of "NCHW".
-  std::string axes(const std::string& letters) const {
+  std::string axes(const std::string& letters, const char* between = ",") const {
     std::string list;
     for (const char letter : letters)
-      list += (list.empty() ? "" : ",") + local(std::string(1, letter));
+      list += (list.empty() ? "" : between) + local(std::string(1, letter));
     return list;
   }
 
