@@ -220,9 +220,14 @@ namespace {
 Result<RankReport> rank_sized(Session& session, const SizedNet& sized,
                               const OperatorRequest& request, const RankOptions& options) {
   const LoadedNet& net = sized.net;
-  PRUNERC_TRY(
-      const WeightSource weights,
-      open_weights(net, request, "", filled_const_inputs(net.net, options.seed), kAnyWeights));
+  const std::vector<ir::Tensor> const_inputs = filled_const_inputs(net.net, options.seed);
+  Result<WeightSource> opened = open_weights(net, request, "", const_inputs, kAnyWeights);
+  if (!opened.ok()) {
+    // Times hardly follow from what weights hold; tuning may come before there are any.
+    fmt::print(stderr, "note: {}; other weights are timed\n", opened.error().message());
+    opened = open_weights(net, request, kAnyWeights, const_inputs);
+  }
+  PRUNERC_TRY(const WeightSource weights, std::move(opened));
   PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net.net));
   arrays.fill_inputs(net.net, options.seed);
   const StillAt working("ranking schedules within " + title_of(sized));

@@ -128,14 +128,13 @@ Result<NetComparison> compare_recorded(Network& tuned, Written& written,
                      [&](uint64_t seed) { return written.run(outputs, recorded.inputs, seed); });
 }
 
-// Those with this net's shapes; without a list, others are an error.
+// Where sizes were chosen, those of these sizes.
 Result<std::vector<RecordedRun>> recorded_of(const SizedNet& sized, const OperatorRequest& request,
                                              const NetworkVerify& options) {
   if (!options.weights.empty() || !sized.net.weights) return std::vector<RecordedRun>();
-  Result<std::vector<RecordedRun>> recorded = read_recorded(request.file, sized.net);
-  if (!recorded.ok() && recorded.error().id() == Diag::kUsageShape && !sized.sizes.empty())
-    return std::vector<RecordedRun>();
-  return recorded;
+  const bool is_chosen = !sized.sizes.empty() || !request.bindings.empty();
+  return read_recorded(request.file, sized.net,
+                       is_chosen ? OtherShapes::kSkip : OtherShapes::kError);
 }
 
 /// Of all runs up to the first that is neither right nor within its sensitivity.
