@@ -36,8 +36,8 @@ double step_of(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF64: return 0x1p-51;
     case ir::DType::kF32: return 0x1p-22;
-    case ir::DType::kF16: return 0x1p-10;
-    case ir::DType::kBF16: return 0x1p-7;
+    case ir::DType::kF16:
+    case ir::DType::kBF16:
     case ir::DType::kI64:
     case ir::DType::kI32:
     case ir::DType::kI8:
@@ -116,6 +116,11 @@ Result<std::vector<double>> deviations_of(const std::vector<net::Tensor>& tensor
   return deviations;
 }
 
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::fabs(std::frexp(x, &exponent)) == 0.5;
+}
+
 }  // namespace
 
 void move_floats(uint64_t seed, ir::Tensor* tensor) {
@@ -125,7 +130,7 @@ void move_floats(uint64_t seed, ir::Tensor* tensor) {
   for (int64_t i = 0; i < tensor->num_elements(); ++i) {
     const double by = rng.chance(0.5) ? 1 + step : 1 - step, x = tensor->get(i);
     // No fraction is near the largest float: none becomes infinite.
-    if (x != std::round(x)) tensor->set(i, x * by);
+    if (x != std::round(x) && !is_power_of_two(x)) tensor->set(i, x * by);
   }
 }
 

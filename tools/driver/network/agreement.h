@@ -15,8 +15,9 @@
 
 namespace prunerc {
 
-/// Moves floats by two units in the last place (those of 16 bits by one), up or down as `seed` has it.
-/// Whole numbers stay: ones, masks and what stands for -infinity are meant to the bit.
+/// Moves floats by two units in the last place, up or down as `seed` has it. Whole numbers and powers of two
+/// stay: ones, masks, exact scales and what stands for -infinity are meant to the bit. Those of 16 bits stay,
+/// too: a unit of theirs is more than roundings of a stable network make.
 void move_floats(uint64_t seed, ir::Tensor* tensor);
 
 /// From best to worst.
