@@ -75,15 +75,20 @@ TEST_CASE("seeds move the elements of a tensor differently") {
   CHECK(sum != one.get(0) * 64);
 }
 
+net::Tensor port(const std::string& name, DType dtype, std::size_t size) {
+  net::Tensor tensor;
+  tensor.name = name;
+  tensor.dtype = dtype;
+  tensor.shape = {static_cast<int64_t>(size)};
+  return tensor;
+}
+
 // `got` beside `want`; `moved`: what the reference gives with moved floats.
 NetComparison compared(DType dtype, const std::vector<double>& got, const std::vector<double>& want,
                        const std::vector<double>& moved) {
-  net::Tensor tensor;
-  tensor.name = "y";
-  tensor.dtype = dtype;
-  tensor.shape = {static_cast<int64_t>(want.size())};
+  const std::string ours = bytes_of(dtype, got);
   const NetValues values = {
-      {tensor}, {bytes_of(dtype, got)}, {bytes_of(dtype, want)}, "it should be"};
+      {port("y", dtype, want.size())}, {ours}, {bytes_of(dtype, want)}, "it should be"};
   const Result<NetComparison> found = compare_net(values, [&](uint64_t seed) {
     return Result<std::vector<std::string>>(
         std::vector<std::string>{bytes_of(dtype, seed == 5 ? moved : want)});
@@ -139,6 +144,40 @@ TEST_CASE("a difference that moved floats do not make is wrong") {
   CHECK(compared(DType::kI32, {3, 100}, {2, 100}, {2, 100}).agreement == Agreement::kWrong);
 }
 
+// `n` of `rest`, after `first`.
+std::vector<double> many(const std::vector<double>& first, std::size_t n, double rest) {
+  std::vector<double> all = first;
+  all.resize(first.size() + n, rest);
+  return all;
+}
+
+TEST_CASE("elements that flip say nothing of the others") {
+  // A kernel that truncates where the reference rounds.
+  const std::vector<double> codes(64, 100);
+  const NetComparison truncated =
+      compared(DType::kU8, many(std::vector<double>(32, 99), 32, 100), codes, many({101}, 63, 100));
+  CHECK(truncated.agreement == Agreement::kWrong);
+  CHECK(truncated.what ==
+        "y differs by 32 in all its elements together (allowed: 8, four times its sensitivity)");
+  REQUIRE(truncated.sensitivity.size() == 1);
+  CHECK(truncated.sensitivity[0].deviation == 1);
+  const std::vector<double> flips = many(std::vector<double>(8, 99), 56, 100);
+  CHECK(compared(DType::kU8, flips, codes, many({101}, 63, 100)).agreement ==
+        Agreement::kSensitive);
+  // A tail of zeros behind a large value.
+  const std::vector<double> tail = many({100}, 63, 1);
+  CHECK(compared(DType::kF32, many({100}, 63, 0), tail, many({106}, 63, 1)).agreement ==
+        Agreement::kWrong);
+  CHECK(compared(DType::kF32, many({106}, 63, 1), tail, many({106}, 63, 1)).agreement ==
+        Agreement::kSensitive);
+  // The next index in all rows, where one row has a near tie.
+  const std::vector<double> indices(64, 50);
+  CHECK(compared(DType::kI64, std::vector<double>(64, 51), indices, many({52}, 63, 50)).agreement ==
+        Agreement::kWrong);
+  CHECK(compared(DType::kI64, many({52}, 63, 50), indices, many({52}, 63, 50)).agreement ==
+        Agreement::kSensitive);
+}
+
 TEST_CASE("whole numbers that are the same as doubles differ") {
   net::Tensor tensor;
   tensor.name = "y";
@@ -150,7 +189,8 @@ TEST_CASE("whole numbers that are the same as doubles differ") {
   const auto bytes = [](const ir::Tensor& of) {
     return std::string(reinterpret_cast<const char*>(of.data.data()), of.data.size());
   };
-  const NetValues values = {{tensor}, {bytes(got)}, {bytes(want)}, "it should be"};
+  const std::string ours = bytes(got);
+  const NetValues values = {{tensor}, {ours}, {bytes(want)}, "it should be"};
   const Result<NetComparison> found =
       compare_net(values, [&](uint64_t) { return Result<std::vector<std::string>>(values.want); });
   REQUIRE(found.ok());
@@ -181,6 +221,21 @@ TEST_CASE("comparisons of a net add up to the worst of them") {
   CHECK(all.agreement == Agreement::kWrong);
   CHECK(!all.what.empty());
   CHECK(all.sensitivity[0].deviation == 1);
+}
+
+TEST_CASE("the reference is not run again for what it gave") {
+  const std::string want = bytes_of(DType::kF32, {2, 100}), got = bytes_of(DType::kF32, {3, 100});
+  for (const bool is_own : {false, true}) {
+    int num_as_is = 0, num_moved = 0;
+    const NetValues values = {{port("y", DType::kF32, 2)}, {got}, {want}, "it should be", is_own};
+    const auto run = [&](uint64_t seed) {
+      ++(seed == 0 ? num_as_is : num_moved);
+      return Result<std::vector<std::string>>(std::vector<std::string>{want});
+    };
+    CHECK(compare_net(values, run).value().agreement == Agreement::kWrong);
+    CHECK(num_as_is == (is_own ? 0 : 1));
+    CHECK(num_moved == 8);
+  }
 }
 
 // Integers come in; a rounding of the constants decides.
@@ -250,13 +305,13 @@ class Steps {
 
   // The outputs of another net, or these with `by` added to the first, beside these.
   NetComparison compare(Steps& other, float by = 0) {
-    NetValues values = {{net_.tensors[net_.outputs[0]]}, {}, {}, "it should be"};
-    values.got = other.run(0).value();
-    values.want = run(0).value();
+    std::string got = other.run(0).value()[0];
     float first = 0;
-    std::memcpy(&first, values.got[0].data(), sizeof(first));
+    std::memcpy(&first, got.data(), sizeof(first));
     first += by;
-    std::memcpy(values.got[0].data(), &first, sizeof(first));
+    std::memcpy(got.data(), &first, sizeof(first));
+    const NetValues values = {
+        {net_.tensors[net_.outputs[0]]}, {got}, run(0).value(), "it should be", true};
     return compare_net(values, [&](uint64_t seed) { return run(seed); }).value();
   }
 

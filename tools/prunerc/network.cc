@@ -188,7 +188,7 @@ Result<void> NetworkArrays::run_timed(Network& network, std::vector<int64_t>* ti
   return network.run_timed(inputs_, outputs_, times_ns);
 }
 
-std::string NetworkArrays::output(std::size_t i) const {
+std::string_view NetworkArrays::output(std::size_t i) const {
   const AlignedArray& array = memory_[num_inputs_ + i];
   return {static_cast<const char*>(array.data()), static_cast<std::size_t>(array.size())};
 }
@@ -285,7 +285,7 @@ int run_network(const LoadedNet& net, const OperatorRequest& request, const Mach
   const Result<void> ran = memory->run(prepared->network);
   if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
   std::vector<std::string> outputs;
-  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.push_back(memory->output(i));
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.emplace_back(memory->output(i));
   const Result<void> delivered = deliver(ports, outputs, arrays.outputs);
   return delivered.ok() ? kSuccess : fail(delivered.error());
 }

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::cli {
@@ -65,8 +66,8 @@ class NetworkArrays {
   void fill_inputs(const net::Net& net, uint64_t seed);
   Result<void> run(Network& network);
   Result<void> run_timed(Network& network, std::vector<int64_t>* times_ns);
-  /// The bytes of output number `i`.
-  std::string output(std::size_t i) const;
+  /// The bytes of output number `i`, borrowed until the next run.
+  std::string_view output(std::size_t i) const;
 
  private:
   std::vector<AlignedArray> memory_;

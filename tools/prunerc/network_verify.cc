@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace prunerc::cli {
@@ -60,15 +62,14 @@ Compared all_of(const LoadedNet& net) {
   return all;
 }
 
-// The bytes of some intermediates and of all outputs.
-Result<std::vector<std::string>> values_of(Network& network,
-                                           const std::vector<std::size_t>& intermediates,
-                                           const std::vector<ir::Tensor>& inputs) {
+// The bytes of some intermediates and of all outputs, borrowed from the network and from `arrays`.
+Result<std::vector<std::string_view>> values_of(Network& network, NetworkArrays& arrays,
+                                                const std::vector<std::size_t>& intermediates,
+                                                const std::vector<ir::Tensor>& inputs) {
   const net::Net& net = network.net();
-  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net));
   arrays.set_inputs(net, inputs);
   PRUNERC_TRY_VOID(arrays.run(network));
-  std::vector<std::string> values;
+  std::vector<std::string_view> values;
   for (const std::size_t tensor : intermediates) values.push_back(network.intermediate(tensor));
   for (std::size_t i = 0; i < net.outputs.size(); ++i) values.push_back(arrays.output(i));
   return values;
@@ -98,7 +99,10 @@ class Written {
     }
     for (std::size_t i = 0; seed != 0 && i < inputs.size(); ++i)
       move_floats(hash_combine(seed, i), &inputs[i]);
-    return values_of(network_, compared.written, inputs);
+    PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(network_.net()));
+    PRUNERC_TRY(const std::vector<std::string_view> values,
+                values_of(network_, arrays, compared.written, inputs));
+    return std::vector<std::string>(values.begin(), values.end());
   }
 
  private:
@@ -111,8 +115,9 @@ class Written {
 Result<NetComparison> compare_runs(const Compared& compared, Network& tuned, Written& written,
                                    const std::vector<ir::Tensor>& inputs) {
   const auto run = [&](uint64_t seed) { return written.run(compared, inputs, seed); };
-  NetValues values = {compared.tensors, {}, {}, "the calls as written give"};
-  PRUNERC_TRY(values.got, values_of(tuned, compared.ours, inputs));
+  NetValues values = {compared.tensors, {}, {}, "the calls as written give", true};
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
+  PRUNERC_TRY(values.got, values_of(tuned, arrays, compared.ours, inputs));
   PRUNERC_TRY(values.want, run(0));
   return compare_net(values, run);
 }
@@ -123,7 +128,8 @@ Result<NetComparison> compare_recorded(Network& tuned, Written& written,
   const Compared outputs = outputs_of(tuned.net());
   NetValues values = {
       outputs.tensors, {}, bytes_of(recorded.outputs), "recorded in " + recorded.folder + " is"};
-  PRUNERC_TRY(values.got, values_of(tuned, {}, recorded.inputs));
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
+  PRUNERC_TRY(values.got, values_of(tuned, arrays, {}, recorded.inputs));
   return compare_net(values,
                      [&](uint64_t seed) { return written.run(outputs, recorded.inputs, seed); });
 }

@@ -47,7 +47,7 @@ double step_of(ir::DType dtype) {
   return 0;
 }
 
-ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
+ir::Tensor tensor_of(const net::Tensor& tensor, std::string_view bytes) {
   ir::Tensor out(tensor.dtype, tensor.shape);
   std::memcpy(out.data.data(), bytes.data(), bytes.size());
   return out;
@@ -64,7 +64,12 @@ double difference(const ir::Tensor& a, const ir::Tensor& b, int64_t i) {
   return std::isnan(apart) ? kInfinity : apart;
 }
 
-void compare_tensor(const NetValues& values, std::size_t k, double deviation,
+/// Of a tensor in a run with moved floats: of one element, and of all together.
+struct Deviation {
+  double largest = 0, total = 0;
+};
+
+void compare_tensor(const NetValues& values, std::size_t k, const Deviation& deviation,
                     NetComparison* found) {
   const net::Tensor& tensor = values.tensors[k];
   const ir::Tensor got = tensor_of(tensor, values.got[k]), want = tensor_of(tensor, values.want[k]);
@@ -74,11 +79,11 @@ void compare_tensor(const NetValues& values, std::size_t k, double deviation,
     if (std::isfinite(want.get(i))) largest = std::max(largest, std::fabs(want.get(i)));
   }
   const double usual = allowed(tensor.dtype) * largest;
-  const double bound = std::max(usual, kOfDeviation * deviation);
-  bool is_sensitive = false;
+  const double bound = std::max(usual, kOfDeviation * deviation.largest);
+  double beyond = 0;
   for (int64_t i = 0; i < n && found->what.empty(); ++i) {
     const double error = difference(got, want, i);
-    is_sensitive = is_sensitive || error > usual;
+    if (error > usual) beyond += error;
     if (error > bound) {
       found->what = fmt::format("{}[{}] is {:.9g}, {} {:.9g} (allowed: {:.3g}{})", tensor.name, i,
                                 got.get(i), values.whose, want.get(i), bound,
@@ -88,29 +93,53 @@ void compare_tensor(const NetValues& values, std::size_t k, double deviation,
     }
     found->num_elems += std::isnan(want.get(i)) ? 0 : 1;
   }
-  if (!is_sensitive) return;
-  const double of_largest = largest > 0 ? deviation / largest : kInfinity;
-  found->sensitivity.push_back({tensor.name, deviation, deviation > 0 ? of_largest : 0});
+  if (beyond == 0) return;
+  // Few elements that flip say nothing of the others.
+  const double most = kOfDeviation * (deviation.total + deviation.largest);
+  if (found->what.empty() && beyond > most) {
+    found->what = fmt::format(
+        "{} differs by {:.3g} in all its elements together (allowed: {:.3g}, four times its "
+        "sensitivity)",
+        tensor.name, beyond, most);
+  }
+  const double of_largest = largest > 0 ? deviation.largest / largest : kInfinity;
+  found->sensitivity.push_back(
+      {tensor.name, deviation.largest, deviation.largest > 0 ? of_largest : 0});
 }
 
-NetComparison compare_all(const NetValues& values, const std::vector<double>& deviations) {
+NetComparison compare_all(const NetValues& values, const std::vector<Deviation>& deviations) {
   NetComparison found;
   for (std::size_t k = 0; k < values.tensors.size() && found.what.empty(); ++k)
     compare_tensor(values, k, deviations[k], &found);
   return found;
 }
 
+Deviation deviation_of(const ir::Tensor& as_is, const ir::Tensor& moved) {
+  Deviation all;
+  for (int64_t i = 0; i < as_is.num_elements(); ++i) {
+    const double one = difference(as_is, moved, i);
+    all.largest = std::max(all.largest, one);
+    all.total += one;
+  }
+  return all;
+}
+
 // Of each tensor, over some runs.
-Result<std::vector<double>> deviations_of(const std::vector<net::Tensor>& tensors,
-                                          const MovedRun& run) {
-  PRUNERC_TRY(const std::vector<std::string> as_is, run(0));
-  std::vector<double> deviations(tensors.size());
+Result<std::vector<Deviation>> deviations_of(const NetValues& values, const MovedRun& run) {
+  const std::vector<net::Tensor>& tensors = values.tensors;
+  std::vector<std::string> own;
+  if (!values.is_own) {
+    PRUNERC_TRY(own, run(0));
+  }
+  const std::vector<std::string>& as_is = values.is_own ? values.want : own;
+  std::vector<Deviation> deviations(tensors.size());
   for (uint64_t seed = 1; seed <= kNumMoved; ++seed) {
     PRUNERC_TRY(const std::vector<std::string> moved, run(seed));
     for (std::size_t k = 0; k < tensors.size(); ++k) {
-      const ir::Tensor a = tensor_of(tensors[k], as_is[k]), b = tensor_of(tensors[k], moved[k]);
-      for (int64_t i = 0; i < a.num_elements(); ++i)
-        deviations[k] = std::max(deviations[k], difference(a, b, i));
+      const Deviation one =
+          deviation_of(tensor_of(tensors[k], as_is[k]), tensor_of(tensors[k], moved[k]));
+      deviations[k].largest = std::max(deviations[k].largest, one.largest);
+      deviations[k].total = std::max(deviations[k].total, one.total);
     }
   }
   return deviations;
@@ -161,9 +190,9 @@ void NetComparison::add(const NetComparison& other) {
 }
 
 Result<NetComparison> compare_net(const NetValues& values, const MovedRun& run) {
-  NetComparison usual = compare_all(values, std::vector<double>(values.tensors.size()));
+  NetComparison usual = compare_all(values, std::vector<Deviation>(values.tensors.size()));
   if (usual.what.empty()) return usual;
-  PRUNERC_TRY(const std::vector<double> deviations, deviations_of(values.tensors, run));
+  PRUNERC_TRY(const std::vector<Deviation> deviations, deviations_of(values, run));
   NetComparison found = compare_all(values, deviations);
   found.agreement = found.what.empty() ? Agreement::kSensitive : Agreement::kWrong;
   if (!found.what.empty()) return found;

@@ -52,15 +52,18 @@ struct NetComparison {
 /// Tensors of a net, and what they should be.
 struct NetValues {
   std::vector<net::Tensor> tensors;
-  std::vector<std::string> got, want;  ///< bytes
-  std::string whose;                   ///< of `want`: "the calls as written give"
+  std::vector<std::string_view> got;  ///< bytes, borrowed
+  std::vector<std::string> want;
+  std::string whose;    ///< of `want`: "the calls as written give"
+  bool is_own = false;  ///< `want` is what the reference gives as it is
 };
 
 /// The tensors' bytes by the reference, its float inputs and constants moved by `seed`; 0: as they are.
 using MovedRun = std::function<Result<std::vector<std::string>>(uint64_t seed)>;
 
 /// Allowed is a part of a tensor's largest value. Where that is exceeded, `run` says how sensitive the
-/// reference is, and four times its deviation is allowed, too. Errors: those of `run`.
+/// reference is, and four times its deviation is allowed, too: to each element the largest of one, and to
+/// all together what all deviate by and one such flip more. Errors: those of `run`.
 Result<NetComparison> compare_net(const NetValues& values, const MovedRun& run);
 
 }  // namespace prunerc

@@ -351,7 +351,7 @@ Result<codegen::NetParts> Network::parts() const {
   return parts;
 }
 
-std::string Network::intermediate(std::size_t tensor) const {
+std::string_view Network::intermediate(std::size_t tensor) const {
   const int64_t at = impl_->memory.offsets[tensor];
   PRUNERC_CHECK(at >= 0, "only intermediates that are not const lie in the arena");
   return {static_cast<const char*>(impl_->arena.data()) + at,

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc {
@@ -119,8 +120,9 @@ class Network {
   /// const), KernelArguments (not prepared).
   Result<codegen::NetParts> parts() const;
 
-  /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept.
-  std::string intermediate(std::size_t tensor) const;
+  /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept; borrowed
+  /// until the next run.
+  std::string_view intermediate(std::size_t tensor) const;
 
  private:
   struct Impl;
