@@ -223,6 +223,35 @@ TEST_CASE("comparisons of a net add up to the worst of them") {
   CHECK(all.sensitivity[0].deviation == 1);
 }
 
+TEST_CASE("what is not verifiable hides nothing that is wrong") {
+  const std::string chaos = bytes_of(DType::kF32, {2, 10}), flip = bytes_of(DType::kF32, {3, 10});
+  const std::string stable = bytes_of(DType::kF32, {1, 1}), planted = bytes_of(DType::kF32, {1, 2});
+  NetValues values = {{port("y", DType::kF32, 2), port("z", DType::kF32, 2)},
+                      {flip, planted},
+                      {chaos, stable},
+                      "it should be"};
+  const auto run = [&](uint64_t seed) {
+    return Result<std::vector<std::string>>(
+        std::vector<std::string>{seed == 5 ? flip : chaos, stable});
+  };
+  const NetComparison wrong = compare_net(values, run).value();
+  CHECK(wrong.agreement == Agreement::kWrong);
+  CHECK(wrong.what == "z[1] is 2, it should be 1 (allowed: 0.001)");
+  values.got[1] = stable;
+  const NetComparison unsure = compare_net(values, run).value();
+  CHECK(unsure.agreement == Agreement::kNotVerifiable);
+  const NetComparison right = compared(DType::kF32, {2}, {2}, {2});
+  NetComparison all = unsure;
+  all.add(right);
+  CHECK(all.agreement == Agreement::kNotVerifiable);
+  CHECK(all.what == unsure.what);
+  all.add(wrong);
+  CHECK(all.agreement == Agreement::kWrong);
+  CHECK(all.what == wrong.what);
+  all.add(unsure);
+  CHECK(all.what == wrong.what);
+}
+
 TEST_CASE("the reference is not run again for what it gave") {
   const std::string want = bytes_of(DType::kF32, {2, 100}), got = bytes_of(DType::kF32, {3, 100});
   for (const bool is_own : {false, true}) {

@@ -2,6 +2,7 @@
 """verify of quantised models: a value that a rounding decides, wrong values, and outputs that say nothing."""
 
 import os
+import shutil
 import struct
 
 import command
@@ -90,6 +91,17 @@ class Sensitivity(command.CommandTest):
         self.assertIn("steps: not verifiable: floats moved by a rounding change y by 0.25, 25% of its largest value", told.out)
         self.assertIn("what this net gives does not tell a wrong kernel from a rounding", told.err)
         self.assertIn("hint: `prunerc verify DATABASE` compares each of its tuned kernels", told.err)
+
+    def test_a_run_that_verifies_nothing_hides_no_wrong_one(self):
+        model = self.quantised(TIES * 8, [0.75, 1.0] + [0.5, 1.0] * 7)
+        os.makedirs(self.path("test_data_set_1"))
+        shutil.copy(self.path("test_data_set_0/input_0.pb"), self.path("test_data_set_1/input_0.pb"))
+        for y, verdict, recorded in ([0.5, 1.0], "not verifiable", 2), ([9.0, 1.0], "wrong", 1):
+            self.write_bytes("test_data_set_1/output_0.pb", self.made.tensor("y", [1, 16], y + [0.5, 1.0] * 7))
+            answer = self.verify(model, 4)
+            self.assertEqual((verdict, 1, recorded), (answer["verdict"], answer["seeds"], answer["recorded"]))
+            self.assertIn("y[0] is 0.5, recorded in", answer["difference"])
+        self.assertIn("test_data_set_1 is 9 ", answer["difference"])
 
     def test_what_was_recorded_as_it_is_given_is_right(self):
         answer = self.verify(self.quantised(TIES * 8 + [24.9], [0.5, 1.0] * 8 + [25.0]), 0)

@@ -143,23 +143,23 @@ Result<std::vector<RecordedRun>> recorded_of(const SizedNet& sized, const Operat
                        is_chosen ? OtherShapes::kSkip : OtherShapes::kError);
 }
 
-/// Of all runs up to the first that is neither right nor within its sensitivity.
+/// Of all runs up to the first that is wrong.
 struct Verified {
   NetComparison all;
-  int num_seeds = 0;
-  std::size_t num_recorded = 0;
+  int num_seeds = 0;             ///< that are right or within the net's sensitivity
+  std::size_t num_recorded = 0;  ///< that were compared and are not wrong
 };
 
 Result<void> verify_seeds(const LoadedNet& net, Network& tuned, Written& written,
                           const NetworkVerify& options, Verified* verified) {
   const Compared compared = options.cuts ? all_of(net) : outputs_of(net.net);
-  while (verified->num_seeds < options.num_seeds) {
-    const uint64_t seed = options.seed + static_cast<uint64_t>(verified->num_seeds);
+  for (int i = 0; i < options.num_seeds; ++i) {
+    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
     PRUNERC_TRY(const NetComparison one,
                 compare_runs(compared, tuned, written, filled_inputs(net.net, seed)));
     verified->all.add(one);
-    if (!one.what.empty()) break;
-    ++verified->num_seeds;
+    if (one.agreement == Agreement::kWrong) break;
+    if (one.what.empty()) ++verified->num_seeds;
   }
   return {};
 }
@@ -170,7 +170,7 @@ Result<void> verify_recorded(const std::vector<RecordedRun>& recorded, Network& 
     PRUNERC_TRY(NetComparison one, compare_recorded(tuned, written, run));
     one.num_elems = 0;
     verified->all.add(one);
-    if (!one.what.empty()) break;
+    if (one.agreement == Agreement::kWrong) break;
     ++verified->num_recorded;
   }
   return {};
@@ -263,7 +263,7 @@ int verify_sized(const SizedNet& sized, const OperatorRequest& request,
   Result<void> ran = verify_seeds(net, tuned->network, written, options, &verified);
   if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
   NetComparison& all = verified.all;
-  if (all.what.empty()) {
+  if (all.agreement != Agreement::kWrong) {
     const Result<std::vector<RecordedRun>> recorded = recorded_of(sized, request, options);
     if (!recorded.ok()) return fail(recorded.error());
     ran = verify_recorded(*recorded, tuned->network, written, &verified);

@@ -174,10 +174,10 @@ std::string_view to_string(Agreement agreement) {
 }
 
 void NetComparison::add(const NetComparison& other) {
+  if (other.agreement > agreement) what = other.what;
   agreement = std::max(agreement, other.agreement);
   num_elems += other.num_elems;
   worst = std::max(worst, other.worst);
-  what = other.what;
   for (const Sensitivity& one : other.sensitivity) {
     const auto same = std::find_if(sensitivity.begin(), sensitivity.end(),
                                    [&](const auto& known) { return known.tensor == one.tensor; });
