@@ -59,6 +59,9 @@ std::vector<std::size_t> run_calls(const Net& net);
 int64_t num_elements(const Tensor& tensor);
 int64_t size_bytes(const Tensor& tensor);
 
+/// A number that the language reads as this float: zeros keep their sign, and NaN is a quotient.
+std::string float_text(double value);
+
 /// "f32[1,56,56,64]".
 std::string type_text(const Tensor& tensor);
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <set>
+
 namespace prunerc::net {
 namespace {
 
@@ -22,7 +25,7 @@ std::string const_item(const Tensor& tensor) {
     text += *tensor.value != 0 ? " = true" : " = false";
   } else if (tensor.value) {
     text += ir::is_int(tensor.dtype) ? fmt::format(" = {}", static_cast<int64_t>(*tensor.value))
-                                     : fmt::format(" = {}", *tensor.value);
+                                     : " = " + float_text(*tensor.value);
   } else if (tensor.weight != tensor.name) {
     text += fmt::format(" = \"{}\"", tensor.weight);
   }
@@ -35,7 +38,9 @@ std::string names(const Net& net, const std::vector<std::size_t>& tensors) {
   return text;
 }
 
-std::string call_item(const Net& net, const Call& call) {
+// A label stands once in a text: where a pass gave a call's tensor another name, what was the default
+// may be a label that another call has.
+std::string call_item(const Net& net, const Call& call, std::set<std::string>& labels) {
   bool gives_let = false;
   for (const std::size_t i : call.results) gives_let |= net.tensors[i].role != Role::kOutput;
   std::string bindings;
@@ -45,11 +50,18 @@ std::string call_item(const Net& net, const Call& call) {
   std::string text =
       fmt::format("  {}{} = {}{}({})", gives_let ? "let " : "", names(net, call.results), call.op,
                   bindings, names(net, call.args));
-  if (call.label != net.tensors[call.results[0]].name) text += " as " + call.label;
+  if (call.label != net.tensors[call.results[0]].name && labels.insert(call.label).second)
+    text += " as " + call.label;
   return text + ";\n";
 }
 
 }  // namespace
+
+std::string float_text(double value) {
+  if (std::isnan(value)) return "(0.0/0.0)";
+  if (value == 0 && std::signbit(value)) return "-0.0";
+  return fmt::format("{}", value);
+}
 
 std::string type_text(const Tensor& tensor) {
   const std::string_view type = ir::to_string(tensor.dtype);
@@ -67,7 +79,8 @@ std::string to_text(const Net& net) {
   for (const Tensor& tensor : net.tensors) {
     if (tensor.role == Role::kConst) text += const_item(tensor);
   }
-  for (const Call& call : net.calls) text += call_item(net, call);
+  std::set<std::string> labels;
+  for (const Call& call : net.calls) text += call_item(net, call, labels);
   return text + "}\n";
 }
 

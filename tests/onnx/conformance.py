@@ -68,7 +68,8 @@ def run_light(prunerc, folder, scratch):
         done = subprocess.run([prunerc, "verify", model, "--seeds", "1", "--json"], capture_output=True, text=True)
         row = json.loads(done.stdout) if done.stdout else {"verdict": "error", "difference": done.stderr}
         right = row["verdict"] == "right" and row["recorded"] == 1
-        rows.append({"case": case, "kind": "pass" if right else row["verdict"], "why": row["difference"]})
+        otherwise = "error" if row["verdict"] == "error" else "wrong"
+        rows.append({"case": case, "kind": "pass" if right else otherwise, "why": row["difference"]})
         print(rows[-1], flush=True)
     return rows
 

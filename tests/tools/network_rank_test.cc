@@ -7,9 +7,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <thread>
 
 namespace prunerc {
 namespace {
@@ -219,6 +221,27 @@ TEST_CASE("another kernel of a task computes the same in a network") {
     for (std::size_t i = 0; i < 8 * 32; ++i)
       CHECK(after.at[i] == Approx(before.at[i]).margin(1e-5));
   }
+}
+
+TEST_CASE("a ranking whose time is over times the network once and leaves it as it is") {
+  Session session = open_session();
+  const net::Net net = load();
+  for (const Operator& op : operators_of(net)) store(session, op, 2);
+  int num_runs = 0;
+  const TimedNetworkRun slow = [&](Network&, std::vector<int64_t>* times) {
+    ++num_runs;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    times->assign(net::run_calls(net).size(), 1000);
+    return Result<void>();
+  };
+  RankOptions options;
+  options.time_s = 1e-6;
+  const Result<RankReport> report = rank_in_network(session, net, weights_of(net), slow, options);
+  REQUIRE(report.ok());
+  CHECK(num_runs == 3);  // two of them warm up
+  CHECK(report->before_ns == 4000);
+  CHECK(report->after_ns == 4000);
+  CHECK(report->num_changed == 0);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -248,6 +249,28 @@ net tiny(x: f32[4]) -> (y: f32[4]) {
   void* const outputs[] = {y.data()};
   REQUIRE(network.run(inputs, outputs).ok());
   CHECK(static_cast<const float*>(y.data())[3] == 0.6e-38F);
+}
+
+TEST_CASE("what follows from constants is made anew with other weights") {
+  const net::Net net = load(R"(
+op half<N>(W: f32[N]) -> (V: f32[N]) { V[i] = W[i] * 0.5; }
+op add<N>(X: f32[N], V: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + V[i]; }
+net tiny(x: f32[4]) -> (y: f32[4]) {
+  const W: f32[4];
+  let V = half(W);
+  y = add(x, V);
+})")
+                           .net;
+  Network network = Network::build(net, {host(), 1}, heuristic).value();
+  const AlignedArray x = AlignedArray::make(16).value(), y = AlignedArray::make(16).value();
+  std::memset(x.data(), 0, 16);
+  const void* const inputs[] = {x.data()};
+  void* const outputs[] = {y.data()};
+  for (const auto& [weights, want] : {std::pair("ones", 0.5F), {"zeros", 0.0F}, {"ones", 0.5F}}) {
+    REQUIRE(network.prepare(WeightSource::open(net, "", weights).value()).ok());
+    REQUIRE(network.run(inputs, outputs).ok());
+    CHECK(static_cast<const float*>(y.data())[3] == want);
+  }
 }
 
 TEST_CASE("a net that no memory holds says so") {

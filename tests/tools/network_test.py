@@ -88,6 +88,23 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 
+    def test_tuning_needs_no_weights(self):
+        named = self.write("named.prn", NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "later.safetensors" {'))
+        told = self.prunerc("tune", named, "--trials", "2")
+        self.assertIn("within mlp: ", told.out)
+        self.assertIn("other weights are timed", told.err)
+        self.assertIn("later.safetensors", told.err)
+
+    def test_a_library_is_not_written_over_its_weights(self):
+        os.rename(self.path("w.safetensors"), self.path("mlp.weights"))
+        with open(self.path("mlp.weights"), "rb") as file:
+            before = file.read()
+        refused = self.prunerc("compile", self.net, "--weights", "mlp.weights", "-o", "libmlp.so", "-o", "mlp.weights", expect=2).err
+        self.assertIn("over what the net is read from", refused)
+        self.assertFalse(os.path.exists(self.path("libmlp.so")))
+        with open(self.path("mlp.weights"), "rb") as file:
+            self.assertEqual(before, file.read())
+
     def test_tuned_tasks_are_used_whatever_is_asked_of_the_others(self):
         self.prunerc("tune", self.net, "--trials", "2", "--threads", "1")
         for effort in ("-O0", "-O1"):

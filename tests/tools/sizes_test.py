@@ -125,6 +125,29 @@ class Sizes(command.CommandTest):
         self.assertIn(b"NULL", library.net_rows_error())
         self.assertEqual([0] * 200, list(y))
 
+    def test_recorded_runs_are_compared_at_their_sizes(self):
+        m, (x, y, z) = self.onnx, self.wanted(2, 3)
+        os.makedirs(self.path("test_data_set_0"))
+
+        def write(name, dims, values):
+            with open(self.path("test_data_set_0/%s.pb" % name), "wb") as out:
+                out.write(m.tensor(name, dims, values))
+
+        write("input_0", [2, 3, 4], list(x))
+        write("output_0", list(y[1]), y[2])
+        write("output_1", list(z[1]), z[2])
+
+        def verify(sizes, expect=0):
+            return self.prunerc("verify", self.model, "--seeds", "1", "-D", sizes, expect=expect)
+
+        self.assertIn("on 1 recorded run", verify("batch=2,seq=3").out)
+        for sizes in ("batch=1,seq=3", "batch=1,seq=3,4"):
+            self.assertNotIn("recorded", verify(sizes).out)
+        # Outputs of other shapes are wrong at any size.
+        write("output_1", [3, 2], z[2])
+        for sizes in ("batch=2,seq=3", "batch=2,seq=3,4"):
+            self.assertIn("f32[2,3]", verify(sizes, expect=1).err)
+
     def test_a_program_in_c_and_in_cxx_calls_each_kernel(self):
         self.prunerc("compile", self.model, "-D", "seq=2,5,batch=1", "--symbol", "rows", "-o", "rows.a")
         main = self.write("main.c", """#include "rows.h"

@@ -163,10 +163,14 @@ ir::Tensor filled(const net::Tensor& tensor, uint64_t seed) {
 }  // namespace
 
 void NetworkArrays::fill_inputs(const net::Net& net, uint64_t seed) {
+  set_inputs(net, filled_inputs(net, seed));
+}
+
+std::vector<ir::Tensor> filled_inputs(const net::Net& net, uint64_t seed) {
   std::vector<ir::Tensor> inputs;
   for (const std::size_t input : net.inputs)
     inputs.push_back(filled(net.tensors[input], seed * 1000 + inputs.size()));
-  set_inputs(net, inputs);
+  return inputs;
 }
 
 std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed) {
@@ -184,7 +188,7 @@ Result<void> NetworkArrays::run_timed(Network& network, std::vector<int64_t>* ti
   return network.run_timed(inputs_, outputs_, times_ns);
 }
 
-std::string NetworkArrays::output(std::size_t i) const {
+std::string_view NetworkArrays::output(std::size_t i) const {
   const AlignedArray& array = memory_[num_inputs_ + i];
   return {static_cast<const char*>(array.data()), static_cast<std::size_t>(array.size())};
 }
@@ -216,9 +220,14 @@ namespace {
 Result<RankReport> rank_sized(Session& session, const SizedNet& sized,
                               const OperatorRequest& request, const RankOptions& options) {
   const LoadedNet& net = sized.net;
-  PRUNERC_TRY(
-      const WeightSource weights,
-      open_weights(net, request, "", filled_const_inputs(net.net, options.seed), kAnyWeights));
+  const std::vector<ir::Tensor> const_inputs = filled_const_inputs(net.net, options.seed);
+  Result<WeightSource> opened = open_weights(net, request, "", const_inputs, kAnyWeights);
+  if (!opened.ok()) {
+    // Times hardly follow from what weights hold; tuning may come before there are any.
+    fmt::print(stderr, "note: {}; other weights are timed\n", opened.error().message());
+    opened = open_weights(net, request, kAnyWeights, const_inputs);
+  }
+  PRUNERC_TRY(const WeightSource weights, std::move(opened));
   PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net.net));
   arrays.fill_inputs(net.net, options.seed);
   const StillAt working("ranking schedules within " + title_of(sized));
@@ -276,7 +285,7 @@ int run_network(const LoadedNet& net, const OperatorRequest& request, const Mach
   const Result<void> ran = memory->run(prepared->network);
   if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
   std::vector<std::string> outputs;
-  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.push_back(memory->output(i));
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.emplace_back(memory->output(i));
   const Result<void> delivered = deliver(ports, outputs, arrays.outputs);
   return delivered.ok() ? kSuccess : fail(delivered.error());
 }

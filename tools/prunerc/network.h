@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::cli {
@@ -61,12 +62,12 @@ class NetworkArrays {
   static Result<NetworkArrays> make(const net::Net& net);
   /// `inputs`: all of them, const ones too, which are left out.
   void set_inputs(const net::Net& net, const std::vector<ir::Tensor>& inputs);
-  /// Floats in [-1, 1), whole numbers in [0, 2].
+  /// With filled_inputs.
   void fill_inputs(const net::Net& net, uint64_t seed);
   Result<void> run(Network& network);
   Result<void> run_timed(Network& network, std::vector<int64_t>* times_ns);
-  /// The bytes of output number `i`.
-  std::string output(std::size_t i) const;
+  /// The bytes of output number `i`, borrowed until the next run.
+  std::string_view output(std::size_t i) const;
 
  private:
   std::vector<AlignedArray> memory_;
@@ -75,6 +76,8 @@ class NetworkArrays {
   std::size_t num_inputs_ = 0;
 };
 
+/// Of all inputs of the net: floats in [-1, 1), whole numbers in [0, 2].
+std::vector<ir::Tensor> filled_inputs(const net::Net& net, uint64_t seed);
 /// The const inputs of the net, filled for who gives none.
 std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed);
 
@@ -104,7 +107,7 @@ struct NetworkVerify {
   bool json = false;
   std::string weights;
 };
-/// Exit code of the first of the nets that is not right.
+/// Exit code of the first of the nets that is neither right nor within its sensitivity.
 int verify_network(const SizedNets& nets, const OperatorRequest& request,
                    const MachineOptions& machine, const NetworkVerify& options);
 

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace prunerc::cli {
@@ -64,6 +65,23 @@ Result<void> write_files(const codegen::CpuLibrary& library,
     }
     PRUNERC_TRY_VOID(replace_file(path, bytes));
     fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
+  }
+  return {};
+}
+
+// What the net is made of stays: nothing is written over the request's file or a file of weights.
+Result<void> check_sources(const std::vector<std::string>& outputs, const net::Net& net,
+                           const OperatorRequest& request, const std::string& weights) {
+  const std::filesystem::path beside =
+      std::filesystem::path(request.file).parent_path() / net.weights;
+  for (const std::filesystem::path& source :
+       {std::filesystem::path(request.file), std::filesystem::path(weights), beside}) {
+    for (const std::string& path : outputs) {
+      std::error_code ignored;
+      if (source.empty() || !std::filesystem::equivalent(path, source, ignored)) continue;
+      return error(Diag::kUsageOption, "-o",
+                   fmt::format("would write '{}' over what the net is read from", path));
+    }
   }
   return {};
 }
@@ -132,6 +150,8 @@ int compile_network(const SizedNets& nets, const OperatorRequest& request,
   }
   std::vector<std::string> outputs = options.outputs;
   const std::string file = weights_file(gathered.prepared_bytes(), &outputs);
+  const Result<void> kept = check_sources(outputs, first, request, options.weights);
+  if (!kept.ok()) return fail(kept.error(), kUsage);
   codegen::CpuLibrary library = gathered.library(info, file);
   library.cpu_features = std::move(cpu_features);
   const Result<void> written = write_files(library, outputs);

@@ -1,5 +1,7 @@
 // verify of a net: all outputs, and with --cuts each tensor between calls, beside the calls as they
 // are written.
+#include "ir/support/hash.h"
+#include "tools/driver/network/agreement.h"
 #include "tools/driver/network/onnx.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/heartbeat.h"
@@ -9,198 +11,269 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Largest difference that is allowed, as a part of the tensor's largest value: errors of one call are
-/// inputs of the next.
-double allowed(ir::DType dtype) {
-  constexpr double kWide = 1e-3, kNarrow = 4e-2;
-  if (dtype == ir::DType::kF16 || dtype == ir::DType::kBF16) return kNarrow;
-  return ir::is_float(dtype) ? kWide : 0;
-}
-
-constexpr const char* kAsWritten = "the calls as written give";
-
-struct Difference {
-  int64_t num_elems = 0;  // that are numbers in the reference
-  double worst = 0;       // as a part of what is allowed, of floats
-  std::string what;       // the first element that differs by more
-};
-
-ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
-  ir::Tensor out(tensor.dtype, tensor.shape);
-  std::memcpy(out.data.data(), bytes.data(), bytes.size());
-  return out;
-}
-
-void compare(const net::Tensor& tensor, const std::string& got_bytes, const std::string& want_bytes,
-             const std::string& whose, Difference* found) {
-  const ir::Tensor got = tensor_of(tensor, got_bytes), want = tensor_of(tensor, want_bytes);
-  const int64_t n = want.num_elements();
-  double largest = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    if (std::isfinite(want.get(i))) largest = std::max(largest, std::fabs(want.get(i)));
-  }
-  const double bound = allowed(tensor.dtype) * largest;
-  for (int64_t i = 0; i < n && found->what.empty(); ++i) {
-    const double g = got.get(i), w = want.get(i);
-    const bool is_same = ir::is_float(tensor.dtype) ? g == w || (std::isnan(g) && std::isnan(w))
-                                                    : got.get_int(i) == want.get_int(i);
-    const double error = is_same ? 0 : std::fabs(g - w);
-    if (!is_same && !(error <= bound && bound > 0)) {
-      found->what = fmt::format("{}[{}] is {:.9g}, {} {:.9g} (allowed: {:.3g})", tensor.name, i, g,
-                                whose, w, bound);
-    } else if (bound > 0) {
-      found->worst = std::max(found->worst, error / bound);
-    }
-    found->num_elems += std::isnan(w) ? 0 : 1;
-  }
-}
-
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 
 std::size_t intermediate_named(const net::Net& net, const std::string& name) {
   for (std::size_t i = 0; i < net.tensors.size(); ++i) {
-    if (net.tensors[i].name == name && net.tensors[i].role == net::Role::kIntermediate) return i;
+    const net::Tensor& tensor = net.tensors[i];
+    if (tensor.name == name && tensor.role == net::Role::kIntermediate && !tensor.is_const)
+      return i;
   }
   return kNotThere;
 }
 
-// The net's own kernels against each call as it is written, on one set of inputs.
-Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& written,
-                                uint64_t seed, bool cuts) {
-  PRUNERC_TRY(NetworkArrays ours, NetworkArrays::make(net.net));
-  PRUNERC_TRY(NetworkArrays reference, NetworkArrays::make(net.written));
-  ours.fill_inputs(net.net, seed);
-  reference.fill_inputs(net.written, seed);
-  PRUNERC_TRY_VOID(ours.run(tuned));
-  PRUNERC_TRY_VOID(reference.run(written));
-  Difference found;
-  if (cuts) {
-    // In the order in which they are computed: the first that differs names the call.
-    for (const net::Call& call : net.net.calls) {
-      for (const std::size_t result : call.results) {
-        const net::Tensor& tensor = net.net.tensors[result];
-        // What a pass made has no counterpart.
-        const std::size_t same = intermediate_named(net.written, tensor.name);
-        if (tensor.role != net::Role::kIntermediate || tensor.is_const || same == kNotThere)
-          continue;
-        compare(tensor, tuned.intermediate(result), written.intermediate(same), kAsWritten, &found);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) {
-    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), reference.output(i), kAsWritten,
-            &found);
-  }
-  return found;
+/// What is compared: intermediates, by their places in both nets, then the outputs.
+struct Compared {
+  std::vector<std::size_t> ours, written;
+  std::vector<net::Tensor> tensors;
+};
+
+Compared outputs_of(const net::Net& net) {
+  Compared all;
+  for (const std::size_t output : net.outputs) all.tensors.push_back(net.tensors[output]);
+  return all;
 }
 
-std::string bytes_of(const ir::Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()};
+// In the order in which they are computed: the first that differs names the call.
+Compared all_of(const LoadedNet& net) {
+  Compared all;
+  for (const net::Call& call : net.net.calls) {
+    for (const std::size_t result : call.results) {
+      const net::Tensor& tensor = net.net.tensors[result];
+      // What a pass made has no counterpart.
+      const std::size_t same = intermediate_named(net.written, tensor.name);
+      if (tensor.role != net::Role::kIntermediate || tensor.is_const || same == kNotThere) continue;
+      all.ours.push_back(result);
+      all.written.push_back(same);
+      all.tensors.push_back(tensor);
+    }
+  }
+  for (const net::Tensor& output : outputs_of(net.net).tensors) all.tensors.push_back(output);
+  return all;
+}
+
+// The bytes of some intermediates and of all outputs, borrowed from the network and from `arrays`.
+Result<std::vector<std::string_view>> values_of(Network& network, NetworkArrays& arrays,
+                                                const std::vector<std::size_t>& intermediates,
+                                                const std::vector<ir::Tensor>& inputs) {
+  const net::Net& net = network.net();
+  arrays.set_inputs(net, inputs);
+  PRUNERC_TRY_VOID(arrays.run(network));
+  std::vector<std::string_view> values;
+  for (const std::size_t tensor : intermediates) values.push_back(network.intermediate(tensor));
+  for (std::size_t i = 0; i < net.outputs.size(); ++i) values.push_back(arrays.output(i));
+  return values;
+}
+
+std::vector<std::string> bytes_of(const std::vector<ir::Tensor>& tensors) {
+  std::vector<std::string> bytes;
+  for (const ir::Tensor& tensor : tensors)
+    bytes.emplace_back(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  return bytes;
+}
+
+/// The calls as they are written, with constants that may be moved.
+class Written {
+ public:
+  /// Both are prepared with constants as they are. Borrows the weights.
+  Written(Network network, WeightSource& weights)
+      : network_(std::move(network)), weights_(weights) {}
+
+  /// Floats moved by `seed`; 0: as they are.
+  Result<std::vector<std::string>> run(const Compared& compared, std::vector<ir::Tensor> inputs,
+                                       uint64_t seed) {
+    if (seed != moved_by_) {
+      weights_.set_moved(seed);
+      PRUNERC_TRY_VOID(network_.prepare(weights_));
+      moved_by_ = seed;
+    }
+    for (std::size_t i = 0; seed != 0 && i < inputs.size(); ++i)
+      move_floats(hash_combine(seed, i), &inputs[i]);
+    PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(network_.net()));
+    PRUNERC_TRY(const std::vector<std::string_view> values,
+                values_of(network_, arrays, compared.written, inputs));
+    return std::vector<std::string>(values.begin(), values.end());
+  }
+
+ private:
+  Network network_;
+  WeightSource& weights_;
+  uint64_t moved_by_ = 0;
+};
+
+// The net's own kernels against each call as it is written, on one set of inputs.
+Result<NetComparison> compare_runs(const Compared& compared, Network& tuned, Written& written,
+                                   const std::vector<ir::Tensor>& inputs) {
+  const auto run = [&](uint64_t seed) { return written.run(compared, inputs, seed); };
+  NetValues values = {compared.tensors, {}, {}, "the calls as written give", true};
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
+  PRUNERC_TRY(values.got, values_of(tuned, arrays, compared.ours, inputs));
+  PRUNERC_TRY(values.want, run(0));
+  return compare_net(values, run);
 }
 
 // The net's own kernels against what somebody recorded.
-Result<Difference> compare_recorded(const LoadedNet& net, Network& tuned, const RecordedRun& run) {
-  PRUNERC_TRY(NetworkArrays ours, NetworkArrays::make(net.net));
-  ours.set_inputs(net.net, run.inputs);
-  PRUNERC_TRY_VOID(ours.run(tuned));
-  Difference found;
-  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) {
-    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), bytes_of(run.outputs[i]),
-            "recorded in " + run.folder + " is", &found);
-  }
-  return found;
+Result<NetComparison> compare_recorded(Network& tuned, Written& written,
+                                       const RecordedRun& recorded) {
+  const Compared outputs = outputs_of(tuned.net());
+  NetValues values = {
+      outputs.tensors, {}, bytes_of(recorded.outputs), "recorded in " + recorded.folder + " is"};
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
+  PRUNERC_TRY(values.got, values_of(tuned, arrays, {}, recorded.inputs));
+  return compare_net(values,
+                     [&](uint64_t seed) { return written.run(outputs, recorded.inputs, seed); });
 }
 
-// Those with this net's shapes; without a list, others are an error.
+// Where sizes were chosen, those of these sizes.
 Result<std::vector<RecordedRun>> recorded_of(const SizedNet& sized, const OperatorRequest& request,
                                              const NetworkVerify& options) {
   if (!options.weights.empty() || !sized.net.weights) return std::vector<RecordedRun>();
-  Result<std::vector<RecordedRun>> recorded = read_recorded(request.file, sized.net);
-  if (!recorded.ok() && recorded.error().id() == Diag::kUsageShape && !sized.sizes.empty())
-    return std::vector<RecordedRun>();
-  return recorded;
+  const bool is_chosen = !sized.sizes.empty() || !request.bindings.empty();
+  return read_recorded(request.file, sized.net,
+                       is_chosen ? OtherShapes::kSkip : OtherShapes::kError);
+}
+
+/// Of all runs up to the first that is wrong.
+struct Verified {
+  NetComparison all;
+  int num_seeds = 0;             ///< that are right or within the net's sensitivity
+  std::size_t num_recorded = 0;  ///< that were compared and are not wrong
+};
+
+Result<void> verify_seeds(const LoadedNet& net, Network& tuned, Written& written,
+                          const NetworkVerify& options, Verified* verified) {
+  const Compared compared = options.cuts ? all_of(net) : outputs_of(net.net);
+  for (int i = 0; i < options.num_seeds; ++i) {
+    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
+    PRUNERC_TRY(const NetComparison one,
+                compare_runs(compared, tuned, written, filled_inputs(net.net, seed)));
+    verified->all.add(one);
+    if (one.agreement == Agreement::kWrong) break;
+    if (one.what.empty()) ++verified->num_seeds;
+  }
+  return {};
+}
+
+Result<void> verify_recorded(const std::vector<RecordedRun>& recorded, Network& tuned,
+                             Written& written, Verified* verified) {
+  for (const RecordedRun& run : recorded) {
+    PRUNERC_TRY(NetComparison one, compare_recorded(tuned, written, run));
+    one.num_elems = 0;
+    verified->all.add(one);
+    if (one.agreement == Agreement::kWrong) break;
+    ++verified->num_recorded;
+  }
+  return {};
+}
+
+Json row_of(const SizedNet& sized, const Verified& verified) {
+  const NetComparison& all = verified.all;
+  Json sensitivity = Json::array();
+  for (const Sensitivity& one : all.sensitivity) {
+    sensitivity.push_back(
+        {{"tensor", one.tensor}, {"deviation", one.deviation}, {"of_largest", one.of_largest}});
+  }
+  return {{"schema", "prunerc.verify_net/1"},
+          {"net", sized.net.net.name},
+          {"sizes", sized.text},
+          {"verdict", to_string(all.agreement)},
+          {"seeds", verified.num_seeds},
+          {"recorded", verified.num_recorded},
+          {"elements", all.num_elems},
+          {"largest_error_of_allowed", all.worst},
+          {"difference", all.what},
+          {"sensitivity", sensitivity}};
+}
+
+void print(const SizedNet& sized, const Verified& verified, bool cuts) {
+  const NetComparison& all = verified.all;
+  fmt::print("{}: {}", title_of(sized), to_string(all.agreement));
+  if (!all.what.empty()) {
+    fmt::print(": {}\n", all.what);
+    return;
+  }
+  fmt::print(
+      " on {} seed{}: {} elements of {} as the calls give them as written, largest error {:.2g} of "
+      "what is allowed\n",
+      verified.num_seeds, verified.num_seeds == 1 ? "" : "s", all.num_elems,
+      cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
+  if (verified.num_recorded > 0) fmt::print("and on {} recorded runs\n", verified.num_recorded);
+  for (const Sensitivity& one : all.sensitivity) {
+    fmt::print(
+        "{} differs by more than roundings of a stable net: floats moved by a rounding change it "
+        "by {:.3g}, {:.2g}% of its largest value, and four times that was allowed\n",
+        one.tensor, one.deviation, 100 * one.of_largest);
+  }
+}
+
+// The exit code.
+int report(const SizedNet& sized, const Verified& verified, const NetworkVerify& options) {
+  const Agreement agreement = verified.all.agreement;
+  if (options.json) {
+    fmt::print("{}\n", json_line(row_of(sized, verified)));
+  } else {
+    print(sized, verified, options.cuts);
+  }
+  if (agreement == Agreement::kNotVerifiable) {
+    return fail("what this net gives does not tell a wrong kernel from a rounding",
+                "`prunerc verify DATABASE` compares each of its tuned kernels with its operator",
+                kVerificationFailed);
+  }
+  return agreement == Agreement::kWrong ? kVerificationFailed : kSuccess;
+}
+
+Result<Network> build_written(const LoadedNet& net, const PreparedNetwork& tuned, net::Reuse reuse,
+                              const WeightSource& weights) {
+  const ir::Target& target = tuned.session.target();
+  PRUNERC_TRY(Network network,
+              Network::build(net.written, {target, tuned.session.num_threads(), reuse},
+                             [&](const Operator& op) {
+                               return Result<ir::Program>(reference_schedule(op.program, target));
+                             }));
+  PRUNERC_TRY_VOID(network.prepare(weights));
+  return network;
 }
 
 int verify_sized(const SizedNet& sized, const OperatorRequest& request,
                  const MachineOptions& machine, const NetworkVerify& options) {
   const LoadedNet& net = sized.net;
-  const std::string title = title_of(sized);
   fmt::print(stderr, "{}", net.warnings);
-  const Result<WeightSource> weights = open_weights(
+  Result<WeightSource> weights = open_weights(
       net, request, options.weights, filled_const_inputs(net.net, options.seed), kAnyWeights);
   if (!weights.ok()) return fail(weights.error());
   const net::Reuse reuse = options.cuts ? net::Reuse::kKept : net::Reuse::kShared;
   Result<PreparedNetwork> tuned =
       prepare_network(net, machine, *weights, NetworkPurpose::kRun, reuse);
   if (!tuned.ok()) return fail(tuned.error());
-  const ir::Target& target = tuned->session.target();
-  Result<Network> written = Network::build(
-      net.written, {target, tuned->session.num_threads(), reuse}, [&](const Operator& op) {
-        return Result<ir::Program>(reference_schedule(op.program, target));
-      });
-  if (!written.ok()) return fail(written.error());
-  const Result<void> prepared = written->prepare(*weights);
-  if (!prepared.ok()) return fail(prepared.error());
+  Result<Network> as_written = build_written(net, *tuned, reuse, *weights);
+  if (!as_written.ok()) return fail(as_written.error());
   const StillAt working("verifying " + net.net.name);
-  Difference all;
-  int num_right = 0;
-  for (; num_right < options.num_seeds && all.what.empty(); ++num_right) {
-    const Result<Difference> found =
-        compare_runs(net, tuned->network, *written, options.seed + static_cast<uint64_t>(num_right),
-                     options.cuts);
-    if (!found.ok()) return fail(found.error(), kDeviceProblem);
-    all.num_elems += found->num_elems;
-    all.worst = std::max(all.worst, found->worst);
-    all.what = found->what;
-    if (!all.what.empty()) break;
-  }
-  std::size_t num_recorded = 0;
-  if (all.what.empty()) {
+  Written written(std::move(*as_written), *weights);
+  Verified verified;
+  Result<void> ran = verify_seeds(net, tuned->network, written, options, &verified);
+  if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
+  NetComparison& all = verified.all;
+  if (all.agreement != Agreement::kWrong) {
     const Result<std::vector<RecordedRun>> recorded = recorded_of(sized, request, options);
     if (!recorded.ok()) return fail(recorded.error());
-    for (const RecordedRun& run : *recorded) {
-      const Result<Difference> found = compare_recorded(net, tuned->network, run);
-      if (!found.ok()) return fail(found.error(), kDeviceProblem);
-      all.worst = std::max(all.worst, found->worst);
-      all.what = found->what;
-      if (!all.what.empty()) break;
-      ++num_recorded;
-    }
+    ran = verify_recorded(*recorded, tuned->network, written, &verified);
+    if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
   }
-  if (all.what.empty() && all.num_elems + static_cast<int64_t>(num_recorded) == 0)
+  if (all.what.empty() && all.num_elems + static_cast<int64_t>(verified.num_recorded) == 0) {
     all.what = "no output is a number";
-  const bool ok = all.what.empty();
-  if (options.json) {
-    const Json row = {{"schema", "prunerc.verify_net/1"},
-                      {"net", net.net.name},
-                      {"sizes", sized.text},
-                      {"verdict", ok ? "right" : "wrong"},
-                      {"seeds", num_right},
-                      {"recorded", num_recorded},
-                      {"elements", all.num_elems},
-                      {"largest_error_of_allowed", all.worst},
-                      {"difference", all.what}};
-    fmt::print("{}\n", json_line(row));
-  } else if (ok) {
-    fmt::print(
-        "{}: right on {} seed{}: {} elements of {} as the calls give them as written, largest "
-        "error {:.2g} of what is allowed\n",
-        title, num_right, num_right == 1 ? "" : "s", all.num_elems,
-        options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
-    if (num_recorded > 0) fmt::print("and on {} recorded runs\n", num_recorded);
-  } else {
-    fmt::print("{}: wrong: {}\n", title, all.what);
+    all.agreement = Agreement::kWrong;
   }
-  return ok ? kSuccess : kVerificationFailed;
+  return report(sized, verified, options);
 }
 
 }  // namespace

@@ -47,17 +47,22 @@ bool is_same_place(const Load& load, const ir::Store& store) {
                     });
 }
 
-// By axis of the store: the axis of the load whose subscript is its variable, which no other
-// subscript mentions.
-std::vector<std::size_t> axes_of(const Load& load, const ir::Store& store) {
+// By axis of the store: the axis of the load, of as many elements, whose subscript is its variable,
+// which no other subscript mentions.
+std::vector<std::size_t> axes_of(const ir::Program& program, const Load& load,
+                                 const ir::Store& store) {
+  const ir::Buffer &from = program.buffer(load.buffer), &to = program.buffer(store.buffer);
   std::vector<std::size_t> axes;
-  for (const Expr index : store.indices) {
-    const ir::VarId id = index.as<ir::Var>()->id;
+  for (std::size_t at = 0; at < store.indices.size(); ++at) {
+    const ir::VarId id = store.indices[at].as<ir::Var>()->id;
     std::size_t axis = kNoAxis, num_mentions = 0;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       if (!ir::mentions(load.indices[d], id)) continue;
       ++num_mentions;
-      if (load.indices[d].as<ir::Var>() != nullptr) axis = d;
+      // Of a part of the load's axis the rest has no factor.
+      if (load.indices[d].as<ir::Var>() != nullptr &&
+          extent_of(from.shape[d]) == extent_of(to.shape[at]))
+        axis = d;
     }
     axes.push_back(num_mentions == 1 ? axis : kNoAxis);
   }
@@ -65,8 +70,9 @@ std::vector<std::size_t> axes_of(const Load& load, const ir::Store& store) {
 }
 
 // The one axis along which the load varies, where its other subscripts are 0.
-bool find_axis(const Load& load, const ir::Store& store, ChannelOp* out) {
-  const std::vector<std::size_t> axes = axes_of(load, store);
+bool find_axis(const ir::Program& program, const Load& load, const ir::Store& store,
+               ChannelOp* out) {
+  const std::vector<std::size_t> axes = axes_of(program, load, store);
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     if (ir::constant_value(load.indices[d]) == 0) continue;
     const auto found = std::find(axes.begin(), axes.end(), d);
@@ -101,7 +107,8 @@ std::optional<ChannelOp> match_sides(const ir::Program& program, const ir::Store
     return found;
   }
   const Load* const v = vector.as<Load>();
-  if (v == nullptr || v->buffer == x->buffer || !find_axis(*v, store, &found)) return std::nullopt;
+  if (v == nullptr || v->buffer == x->buffer || !find_axis(program, *v, store, &found))
+    return std::nullopt;
   found.vector = input_of(program, v->buffer);
   if (!found.vector) return std::nullopt;
   return found;
@@ -153,17 +160,18 @@ std::optional<WeightedSum> match_weighted_sum(const ir::Program& program) {
     if (acc != nullptr && acc->buffer != sum->store->buffer) std::swap(acc, b);
     if (acc == nullptr || b == nullptr || acc->buffer != sum->store->buffer ||
         num_loads(acc->buffer) != 1 || num_loads(b->buffer) != 1 ||
-        !is_same_place(*acc, *added->store))
+        !is_same_place(*acc, *added->store) ||
+        !same_shape(program.buffer(acc->buffer), program.buffer(added->store->buffer)))
       return std::nullopt;
     const std::optional<std::size_t> input = input_of(program, b->buffer);
     if (!input) return std::nullopt;
-    found.bias = WeightedSum::Part{*input, axes_of(*b, *added->store)};
+    found.bias = WeightedSum::Part{*input, axes_of(program, *b, *added->store)};
   }
   for (const Load* load : loads_of(sum->value)) {
     const std::optional<std::size_t> input = input_of(program, load->buffer);
     if (!input || num_loads(load->buffer) != 1) continue;
     if (program.buffer(load->buffer).dtype != sum->value.dtype()) continue;
-    found.weights.push_back({*input, axes_of(*load, *sum->store)});
+    found.weights.push_back({*input, axes_of(program, *load, *sum->store)});
   }
   return found;
 }

@@ -40,13 +40,14 @@ std::string stem_of(const std::string& op) {
 
 class Writer {
  public:
-  explicit Writer(const Net& net) : net_(net), graph_(net), words_(words_of(net.definitions)) {
+  explicit Writer(const Net& net)
+      : net_(net),
+        graph_(net),
+        words_(words_of(net.definitions)),
+        globals_(global_names(net.definitions)) {
     out_ = net;
     out_.calls.clear();
     out_.programs.clear();
-    add_words(net.definitions, "op ", "(<", &globals_);
-    add_words(net.definitions, "fn ", "(", &globals_);
-    add_words(net.definitions, "const ", " ", &globals_);
   }
 
   Result<Net> run(const std::vector<FusedCalls>& groups) {
@@ -165,7 +166,7 @@ class Writer {
   const Net& net_;
   const Graph graph_;
   std::set<std::string> words_;
-  std::set<std::string> globals_;  // operators, functions and constants
+  const std::set<std::string> globals_;
   Net out_;
   std::map<std::string, std::string> op_of_;  // ports and body -> name
   std::map<std::size_t, std::string> names_;  // of the group's tensors
@@ -183,6 +184,19 @@ void add_words(const std::string& text, std::string_view before, std::string_vie
     if (end > at && end < text.size() && after.find(text[end]) != std::string_view::npos)
       words->insert(text.substr(at, end - at));
   }
+}
+
+std::set<std::string> global_names(const std::string& definitions) {
+  std::set<std::string> names;
+  add_words(definitions, "op ", "(<", &names);
+  add_words(definitions, "fn ", "(", &names);
+  add_words(definitions, "const ", " ", &names);
+  return names;
+}
+
+std::string local_name(const std::set<std::string>& globals, std::string wanted) {
+  while (globals.contains(wanted)) wanted += '_';
+  return wanted;
 }
 
 Result<Net> fuse_calls(const Net& net, const std::vector<FusedCalls>& groups) {

@@ -31,6 +31,12 @@ Result<Net> compile_again(const Net& edited);
 void add_words(const std::string& text, std::string_view before, std::string_view after,
                std::set<std::string>* words);
 
+/// Names of the operators, functions and constants of a text: no local name may be the same.
+std::set<std::string> global_names(const std::string& definitions);
+
+/// `wanted`, or with underscores behind it what is none of `globals`.
+std::string local_name(const std::set<std::string>& globals, std::string wanted);
+
 }  // namespace prunerc::net
 
 #endif  // PRUNERC_IR_NET_PASS_FUSE_H_

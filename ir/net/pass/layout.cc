@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace prunerc::net {
 namespace {
@@ -19,7 +20,11 @@ std::vector<int64_t> channels_last(const std::vector<int64_t>& s) {
 
 class Turner {
  public:
-  explicit Turner(const Net& net) : net_(net), graph_(net), turned_(turned_tensors(net, graph_)) {
+  explicit Turner(const Net& net)
+      : net_(net),
+        graph_(net),
+        turned_(turned_tensors(net, graph_)),
+        globals_(global_names(net.definitions)) {
     out_ = net;
     out_.calls.clear();
     out_.programs.clear();
@@ -82,15 +87,27 @@ class Turner {
     const auto [found, is_new] = op_of_.emplace(name + type, std::string());
     if (!is_new) return found->second;
     found->second = free_name(tensor.dtype == ir::DType::kF32 ? name : name + "_" + type);
-    const bool to_first = name == "to_nchw";
-    const char* first = "N,C,H,W";
-    const char* last = "N,H,W,C";
+    const std::string from = name == "to_nchw" ? "NHWC" : "NCHW";
+    const std::string to = name == "to_nchw" ? "NCHW" : "NHWC";
+    const std::string read = name == "to_nchw" ? "nhwc" : "nchw";
+    const std::string written = name == "to_nchw" ? "nchw" : "nhwc";
+    const std::string x = local("X"), y = local("Y");
     out_.definitions +=
-        fmt::format("op {}<N, C, H, W>(X: {}[{}]) -> (Y: {}[{}]) {{ Y[{}] = X[{}]; }}\n",
-                    found->second, type, to_first ? last : first, type, to_first ? first : last,
-                    to_first ? "n,c,h,w" : "n,h,w,c", to_first ? "n,h,w,c" : "n,c,h,w");
+        fmt::format("op {}<{}>({}: {}[{}]) -> ({}: {}[{}]) {{ {}[{}] = {}[{}]; }}\n", found->second,
+                    axes("NCHW", ", "), x, type, axes(from), y, type, axes(to), y, axes(written), x,
+                    axes(read));
     return found->second;
   }
+
+  // "N,C,H,W" of "NCHW".
+  std::string axes(const std::string& letters, const char* between = ",") const {
+    std::string list;
+    for (const char letter : letters)
+      list += (list.empty() ? "" : between) + local(std::string(1, letter));
+    return list;
+  }
+
+  std::string local(std::string name) const { return local_name(globals_, std::move(name)); }
 
   std::string free_name(const std::string& wanted) {
     std::string name = wanted;
@@ -111,7 +128,8 @@ class Turner {
     };
     for (std::size_t i = 0; i < call.args.size(); ++i) {
       const std::size_t t = call.args[i];
-      const std::string port = fmt::format("X{}", i + 1), first = fmt::format("x{}", i + 1);
+      const std::string port = local(fmt::format("X{}", i + 1));
+      const std::string first = local(fmt::format("x{}", i + 1));
       out.args[i] = inside_[t];
       add(inputs, fmt::format("{}{}: {}", graph_.is_const[t] ? "const " : "", port,
                               type_text(out_.tensors[inside_[t]])));
@@ -123,7 +141,8 @@ class Turner {
     bool gives_let = false;
     for (std::size_t i = 0; i < call.results.size(); ++i) {
       const std::size_t t = call.results[i];
-      const std::string port = fmt::format("Y{}", i + 1), first = fmt::format("y{}", i + 1);
+      const std::string port = local(fmt::format("Y{}", i + 1));
+      const std::string first = local(fmt::format("y{}", i + 1));
       out.results[i] = inside_[t];
       add(outputs, fmt::format("{}: {}", port, type_text(out_.tensors[inside_[t]])));
       add(results, turned_[t] ? first : port);
@@ -150,6 +169,7 @@ class Turner {
   const Net& net_;
   const Graph graph_;
   const std::vector<bool> turned_;
+  const std::set<std::string> globals_;
   Net out_;
   std::vector<std::size_t> inside_;           // by tensor: what calls read and write for it
   std::set<std::string> names_;               // of tensors, and all that the text defines

@@ -2,8 +2,13 @@
 
 #include "ir/net/pass/remove_dead.h"
 
+#include <bit>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace prunerc::net {
@@ -11,15 +16,17 @@ namespace {
 
 // By tensor: the first constant that holds the same.
 std::vector<std::size_t> first_of_constants(const Net& net) {
-  using Key = std::tuple<std::string, std::string, std::optional<double>>;
+  // Numbers by their bits: -0 is not 0, and NaN has no order.
+  using Key = std::tuple<std::string, std::string, std::optional<uint64_t>>;
   std::map<Key, std::size_t> known;
   std::vector<std::size_t> first(net.tensors.size());
   for (std::size_t i = 0; i < net.tensors.size(); ++i) {
     const Tensor& tensor = net.tensors[i];
     first[i] = i;
     if (tensor.role != Role::kConst) continue;
-    const Key key(type_text(tensor), tensor.value ? "" : tensor.weight, tensor.value);
-    first[i] = known.emplace(key, i).first->second;
+    Key key(type_text(tensor), tensor.value ? "" : tensor.weight, std::nullopt);
+    if (tensor.value) std::get<2>(key) = std::bit_cast<uint64_t>(*tensor.value);
+    first[i] = known.emplace(std::move(key), i).first->second;
   }
   return first;
 }

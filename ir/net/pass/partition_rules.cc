@@ -169,11 +169,13 @@ bool can_be_second(const Plan& plan, std::size_t tensor, std::size_t group) {
 
 // A sum that rows are made of and that is read elsewhere too: a second result.
 bool join_residual(Plan& plan, std::size_t call) {
-  if (!is_elementwise(plan, call) || is_fed_by_anchor(plan, call)) return false;
+  if (!is_elementwise(plan, call)) return false;
   const std::size_t own = plan.net.calls[call].results[0];
   for (const std::size_t reader : plan.graph.readers[own]) {
     const std::size_t group = plan.group_of[reader];
     if (!can_be_second(plan, own, group) || !plan.has_room({call}, group)) continue;
+    // Asked last: it looks through all that is above.
+    if (is_fed_by_anchor(plan, call)) return false;
     plan.join(call, group);
     plan.groups[group].has_second = true;
     return true;

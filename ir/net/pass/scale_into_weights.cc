@@ -16,6 +16,9 @@
 namespace prunerc::net {
 namespace {
 
+/// Each round moves one of several factors in a row, and compiles the whole text again.
+constexpr int kMaxRounds = 16;
+
 /// An argument of a call that takes the factor, and its axis that the factor runs along.
 struct Target {
   std::size_t call = 0, arg = 0, axis = kNoAxis;
@@ -24,7 +27,12 @@ struct Target {
 /// One round: factors directly behind what takes them.
 class Mover {
  public:
-  explicit Mover(const Net& net) : net_(net), graph_(net), out_(net) {
+  explicit Mover(const Net& net)
+      : net_(net),
+        graph_(net),
+        globals_(global_names(net.definitions)),
+        out_(net),
+        names_(globals_) {
     for (const Tensor& tensor : net.tensors) names_.insert(tensor.name);
   }
 
@@ -124,25 +132,27 @@ class Mover {
   void scale(const Target& target, const Call& by, const ChannelOp& factor) {
     const std::size_t old = net_.calls[target.call].args[target.arg];
     const Tensor weight = net_.tensors[old];
+    const auto local = [&](const std::string& name) { return local_name(globals_, name); };
+    const auto index = [&](std::size_t d) { return local(fmt::format("i{}", d)); };
+    const std::string old_port = local("W"), by_port = local("s"), new_port = local("Y");
     std::string place;
-    for (std::size_t d = 0; d < weight.shape.size(); ++d)
-      place += fmt::format("{}i{}", d == 0 ? "" : ",", d);
+    for (std::size_t d = 0; d < weight.shape.size(); ++d) place += (d == 0 ? "" : ",") + index(d);
     if (!place.empty()) place = "[" + place + "]";
-    std::string ports = "W: " + type_text(weight), value = fmt::format("{}", factor.number);
+    std::string ports = old_port + ": " + type_text(weight), value = float_text(factor.number);
     Call call;
     call.args = {old};
     if (factor.vector) {
       const std::size_t vector = by.args[*factor.vector];
       call.args.push_back(vector);
-      ports += ", s: " + type_text(net_.tensors[vector]);
+      ports += ", " + by_port + ": " + type_text(net_.tensors[vector]);
       std::string at;
       for (std::size_t d = 0; d < net_.tensors[vector].shape.size(); ++d)
-        at += fmt::format("{}{}", d == 0 ? "" : ",",
-                          d == factor.vector_axis ? fmt::format("i{}", target.axis) : "0");
-      value = at.empty() ? "s" : "s[" + at + "]";
+        at += (d == 0 ? "" : ",") + (d == factor.vector_axis ? index(target.axis) : "0");
+      value = at.empty() ? by_port : by_port + "[" + at + "]";
     }
-    call.op = op_for(fmt::format("({}) -> (Y: {}) {{ Y{} = W{} {} {}; }}\n", ports,
-                                 type_text(weight), place, place, factor.op, value));
+    call.op =
+        op_for(fmt::format("({}) -> ({}: {}) {{ {}{} = {}{} {} {}; }}\n", ports, new_port,
+                           type_text(weight), new_port, place, old_port, place, factor.op, value));
     Tensor scaled = weight;
     scaled.role = Role::kIntermediate;
     scaled.name = free_name(weight.name + "_scaled");
@@ -173,6 +183,7 @@ class Mover {
 
   const Net& net_;
   const Graph graph_;
+  const std::set<std::string> globals_;
   Net out_;
   std::set<std::string> names_;
   std::vector<std::size_t> between_;          // tensors between the sum and the factor
@@ -188,7 +199,7 @@ Result<Net> scale_into_weights(const Net& net, const ScaleOptions& options,
                                std::size_t* num_moved) {
   if (num_moved != nullptr) *num_moved = 0;
   Net result = net;
-  while (!options.exact) {
+  for (int round = 0; round < kMaxRounds && !options.exact; ++round) {
     Mover mover(result);
     const std::size_t moved = mover.run();
     if (moved == 0) break;

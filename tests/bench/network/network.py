@@ -5,8 +5,8 @@ Each measurement is a process of its own; the rounds visit all contestants in tu
 its runs, and of a contestant the median of its rounds, with the smallest and the largest. Peers come from `./dev setup
 --peers`; all get the same file, the same number of threads and float32, and nobody's outputs are copied. Ours is what
 `prunerc bench` gives: tuned where the database has records, else the schedules of -O0, or of -O1 with --o1. What ONNX
-Runtime computes is recorded first, and `prunerc verify` compares ours with it: who is wrong has no time. A turn in which
-other work had the CPUs is repeated. An OUT that is there is gone on with: networks that are named again replace theirs.
+Runtime computes is recorded first, and `prunerc verify` compares ours with it: who is wrong has no time, and a row says where a
+model was too sensitive to roundings to be told right. A turn in which other work had the CPUs is repeated. An OUT that is there is gone on with: networks that are named again replace theirs.
 
 usage: ./dev bench network MODEL.onnx[@NAME=N,...]... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
            [--peers onnxruntime,openvino] [--json OUT]          after @: named dimensions, "x.0" for one without a name
@@ -153,6 +153,11 @@ def prunerc(options, verb, model, *words):
     return subprocess.run(command + (["--db", options.db] if options.db and "--db" not in words else []), capture_output=True, text=True)
 
 
+def sensitivity_words(answer):
+    return ", ".join("%s: %s of its largest" % (one["tensor"], "unknown" if one["of_largest"] is None else "%.2g%%" % (100 * one["of_largest"]))
+                     for one in answer["sensitivity"])
+
+
 def checked(options, model, threads):
     """(words on what ours was compared with, "") or ("", what is wrong)"""
     path, dims = dims_of(model)
@@ -169,9 +174,15 @@ def checked(options, model, threads):
     if not lines:
         return "outputs not compared: " + (done.stderr.strip().splitlines() or ["no message"])[-1][:80], ""
     answer = json.loads(lines[-1])
-    if answer["verdict"] != "right":
+    if answer["verdict"] == "not verifiable":
+        words = "outputs not verifiable, since roundings change them (%s)" % sensitivity_words(answer)
+        return words + ("" if answer["recorded"] else ", and not compared with ONNX Runtime's"), ""
+    if answer["verdict"] not in ("right", "within sensitivity"):
         return "", "wrong values: %s" % answer["difference"].replace("recorded in " + recorded, "by ONNX Runtime")
-    return "outputs as ONNX Runtime's" if answer["recorded"] else "outputs not compared with ONNX Runtime's", ""
+    words = "outputs as ONNX Runtime's" if answer["recorded"] else "outputs not compared with ONNX Runtime's"
+    if answer["verdict"] == "right":
+        return words, ""
+    return words + " within what roundings change (%s)" % sensitivity_words(answer), ""
 
 
 def reason_of(stderr):

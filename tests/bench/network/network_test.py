@@ -117,12 +117,23 @@ class Checked(unittest.TestCase):
         return network.checked(types.SimpleNamespace(o1=True, db=None), "m.onnx@n=1", 1)
 
     def test_a_verdict_is_of_what_was_recorded(self):
-        verdict = lambda what, recorded: json.dumps({"verdict": what, "recorded": recorded, "difference": "y[0] is 1"})
+        verdict = lambda what, recorded: json.dumps({"verdict": what, "recorded": recorded, "difference": "y[0] is 1", "sensitivity": []})
         self.assertEqual(("outputs as ONNX Runtime's", ""), self.answer(verdict("right", 1)))
         self.assertEqual(("outputs not compared with ONNX Runtime's", ""), self.answer(verdict("right", 0)))
         self.assertEqual(("", "wrong values: y[0] is 1"), self.answer(verdict("wrong", 0)))
         self.assertEqual(("outputs not compared: no such file", ""), self.answer("", "no such file\n"))
         self.assertEqual(("outputs not compared: ONNX Runtime: no module", ""), self.answer("", recorded=(None, "no module")))
+
+    def test_who_is_sensitive_to_roundings_is_not_called_right(self):
+        def verdict(what, recorded, *of_largest):
+            sensitivity = [{"tensor": "y", "deviation": 1, "of_largest": part} for part in of_largest]
+            return json.dumps({"verdict": what, "recorded": recorded, "difference": "", "sensitivity": sensitivity})
+        self.assertEqual(("outputs as ONNX Runtime's within what roundings change (y: 1.2% of its largest)", ""),
+                         self.answer(verdict("within sensitivity", 1, 0.012)))
+        words = "outputs not verifiable, since roundings change them (y: 40% of its largest, y: unknown of its largest)"
+        self.assertEqual((words, ""), self.answer(verdict("not verifiable", 1, 0.4, None)))
+        self.assertEqual((words + ", and not compared with ONNX Runtime's", ""), self.answer(verdict("not verifiable", 0, 0.4, None)))
+        self.assertEqual("wrong values: ", self.answer(verdict("another", 1))[1])
 
 
 class Arguments(unittest.TestCase):

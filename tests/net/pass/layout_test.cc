@@ -113,6 +113,26 @@ net n(x: f32[2,8,5,6]) -> (y: f32[2,8,5,6]) {
   CHECK(net_difference(last, net, 5) == "");
 }
 
+TEST_CASE("constants and functions of any name stand beside the layouts") {
+  const net::Net net = net_or_die(R"(
+const H = 6; const C = 8; const n = 1;
+fn X1(v) = max(v, 0);
+op conv(A: f32[n,C,H,H], F: f32[4,C,1,1]) -> (B: f32[n,4,H,H]) {
+  B[m,o,p,q] = sum[k] A[m,k,p,q] * F[o,k,0,0];
+}
+op relu(A: f32[n,4,H,H]) -> (B: f32[n,4,H,H]) { B[m,o,p,q] = X1(A[m,o,p,q]); }
+net named(x: f32[1,8,6,6]) -> (y: f32[1,4,6,6]) {
+  const F: f32[4,8,1,1];
+  let t = conv(x, F);
+  y = relu(t);
+})");
+  const net::Net last = turned(net);
+  CHECK(calls_of(last) ==
+        "to_nhwc(x) -> x_nhwc\nconv_nhwc(x_nhwc, F) -> t_nhwc\nrelu_nhwc(t_nhwc) -> y_nhwc\n"
+        "to_nchw(y_nhwc) -> y\n");
+  CHECK(net_difference(last, net, 5) == "");
+}
+
 TEST_CASE("without a convolution with a const filter nothing is turned") {
   for (const char* text :
        {"net n(x: f32[1,8,5,6]) -> (y: f32[1,8,3,3]) { let r = relu(x); y = pool(r); }",

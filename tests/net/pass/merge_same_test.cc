@@ -6,12 +6,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 namespace prunerc::testing {
 namespace {
 
 constexpr const char* kOps = R"(
 op add(A: f32[6], B: f32[6]) -> (C: f32[6]) { C[i] = A[i] + B[i]; }
 op times<S=2>(A: f32[6]) -> (C: f32[6]) { C[i] = A[i] * S; }
+op over(A: f32[6], B: f32[6]) -> (C: f32[6]) { C[i] = A[i] / B[i]; }
 op two(A: f32[6]) -> (B: f32[6], C: f32[6]) { B[i] = A[i] * 3; C[i] = A[i] + 1; }
 )";
 
@@ -55,6 +58,21 @@ TEST_CASE("other arguments, operators and numbers are other calls") {
                               "const W: f32[6]; const V: f32[6] = 1; let a = add(x, W); let b = "
                               "add(W, x); let c = add(x, V); let d = add(a, b); y = add(d, c);");
   check_same(net::merge_same(net), net, calls_of(net));
+}
+
+TEST_CASE("zeros of two signs, and what is no number, are constants of their own") {
+  const net::Net net = net_of(
+      "y: f32[6], u: f32[6], v: f32[6]",
+      "const p: f32[6] = 0.0; const m: f32[6] = -0.0; const q: f32[6] = 0.0/0.0; let dead = add(x, "
+      "z); y = over(x, p); u = over(x, m); v = add(x, q);");
+  // The dead call goes, so that the text is read again.
+  check_same(net::merge_same(net), net, "over(x, p) -> y\nover(x, m) -> u\nadd(x, q) -> v\n");
+}
+
+TEST_CASE("floats of a net's text are read as what they were") {
+  CHECK(net::float_text(0.5) == "0.5");
+  CHECK(net::float_text(-0.0) == "-0.0");
+  CHECK(net::float_text(std::nan("")) == "(0.0/0.0)");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <string>
 
 namespace prunerc::testing {
@@ -272,6 +273,40 @@ op half(X: f32[2,2]) -> (Y: f32[2,2]) { Y[i,j] = X[i,j] * 0.5; }
   CHECK(net_difference(*chains, chain, 1).empty());
   REQUIRE(chains->calls.size() == 2);
   CHECK(chains->num_statements[chains->calls[1].program] == 256);
+}
+
+TEST_CASE("A long chain is partitioned in a time that grows as it does") {
+  constexpr int kCalls = 20000;
+  std::string items;
+  for (int i = 1; i < kCalls; ++i)
+    items += fmt::format("let t{} = half({});\n", i, i == 1 ? "x" : fmt::format("t{}", i - 1));
+  const net::Net chain =
+      net_or_die(fmt::format("op half(X: f32[2,2]) -> (Y: f32[2,2]) {{ Y[i,j] = X[i,j] * 0.5; }}\n"
+                             "net n(x: f32[2,2]) -> (y: f32[2,2]) {{\n{}y = half(t{});\n}}\n",
+                             items, kCalls - 1));
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<net::Net> after = net::partition(chain);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  REQUIRE_OK(after);
+  CHECK(after->calls.size() == 79);  // of 256 statements at most
+  CHECK(taken.count() < 15);
+}
+
+TEST_CASE("A label that is another tensor's name stays with its call") {
+  const net::Net net = net_or_die(R"(
+op mm(X: f32[4,4], W: f32[4,4]) -> (Y: f32[4,4]) { Y[i,j] = sum[k] X[i,k] * W[k,j]; }
+op relu(X: f32[4,4]) -> (Y: f32[4,4]) { Y[i,j] = max(X[i,j], 0); }
+net n(x: f32[4,4]) -> (y: f32[4,4]) {
+  const W: f32[4,4]; const V: f32[4,4];
+  let h = mm(x, W) as fc;
+  let fc = mm(h, V);
+  y = relu(fc);
+})");
+  CHECK(partitioned(net) == "mm(x, W) -> h\nmm_relu(h, V) -> y\n");
+  const Result<net::Net> after = net::partition(net);
+  REQUIRE_OK(after);
+  CHECK(after->calls[0].label == "fc");
+  CHECK(after->calls[1].label == "y");
 }
 
 TEST_CASE("A net of more text than a file may have goes through the passes") {

@@ -4,6 +4,7 @@
 #include "tests/net/pass/nets.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 namespace prunerc::testing {
 namespace {
@@ -86,6 +87,41 @@ TEST_CASE("a factor without an axis moves across views") {
                  "last(u, s);",
                  "x: f32[1,6,5,5]", "f32[1,5,5,8]"),
         1);
+}
+
+TEST_CASE("of many factors in a row the first move") {
+  std::string body = "const F: f32[8,6,3,3]; let t0 = conv(x, F);";
+  for (int i = 1; i < 20; ++i) body += fmt::format(" let t{} = half(t{});", i, i - 1);
+  moved(with_net(body + " y = half(t19);"), 16);
+}
+
+TEST_CASE("a weight of which a sum reads a part keeps its numbers") {
+  moved(R"(
+op part(X: f32[4,6], W: f32[6,16]) -> (Y: f32[4,8]) { Y[i,j] = sum[k] X[i,k] * W[k,j+0]; }
+op times_part(X: f32[4,8], s: f32[8]) -> (Y: f32[4,8]) { Y[i,j] = X[i,j] * s[j]; }
+net n(x: f32[4,6]) -> (y: f32[4,8]) {
+  const W: f32[6,16]; const s: f32[8];
+  let t = part(x, W);
+  y = times_part(t, s);
+})",
+        0);
+}
+
+TEST_CASE("factors move beside constants of any name") {
+  moved(R"(
+const W = 5; const s = 2;
+op conv(A: f32[1,6,W,W], F: f32[8,6,1,1]) -> (B: f32[1,8,W,W]) {
+  B[n,o,h,w] = sum[c] A[n,c,h,w] * F[o,c,0,0];
+}
+op times(A: f32[1,8,W,W], v: f32[8]) -> (B: f32[1,8,W,W]) { B[n,c,h,w] = A[n,c,h,w] * v[c]; }
+op twice(A: f32[1,8,W,W]) -> (B: f32[1,8,W,W]) { B[n,c,h,w] = A[n,c,h,w] * s; }
+net named(x: f32[1,6,5,5]) -> (y: f32[1,8,5,5]) {
+  const F: f32[8,6,1,1]; const g: f32[8];
+  let t = conv(x, F);
+  let u = times(t, g);
+  y = twice(u);
+})",
+        2);
 }
 
 TEST_CASE("factors stay where they may not move") {

@@ -2,7 +2,6 @@
 
 #include "codegen/codegen.h"
 #include "ir/support/check.h"
-#include "runtime/cpu/orc.h"
 #include "tools/driver/reference.h"
 
 #include <algorithm>
@@ -11,17 +10,13 @@
 
 namespace prunerc {
 
-struct ConstCalls::Kernel {
-  codegen::Artifact artifact;
-  runtime::LoadedKernel loaded;
-};
-
 ConstCalls::ConstCalls(const net::Net& net, const ir::Target& target, const WeightSource& weights,
-                       runtime::Pool& pool)
+                       runtime::Pool& pool, ConstKernels& kernels)
     : net_(net),
       target_(target),
       weights_(weights),
       pool_(pool),
+      kernels_(kernels),
       maker_(net.tensors.size(), kNoTask),
       num_readers_(net.tensors.size()) {
   for (std::size_t i = 0; i < net.calls.size(); ++i) {
@@ -30,8 +25,6 @@ ConstCalls::ConstCalls(const net::Net& net, const ir::Target& target, const Weig
     for (const std::size_t result : net.calls[i].results) maker_[result] = i;
   }
 }
-
-ConstCalls::~ConstCalls() = default;
 
 std::vector<std::size_t> ConstCalls::calls_before(std::size_t call) const {
   std::set<std::size_t> needed;
@@ -48,17 +41,17 @@ std::vector<std::size_t> ConstCalls::calls_before(std::size_t call) const {
   return {needed.begin(), needed.end()};
 }
 
-Result<const ConstCalls::Kernel*> ConstCalls::kernel_of(std::size_t program) {
-  std::unique_ptr<Kernel>& kernel = kernels_[program];
-  if (kernel == nullptr) {
+Result<const ConstKernel*> ConstCalls::kernel_of(std::size_t program) {
+  auto known = kernels_.find(program);
+  if (known == kernels_.end()) {
     const ir::Program scheduled = reference_schedule(net_.programs[program], target_);
     PRUNERC_TRY(codegen::Artifact artifact, codegen::compile_cpu(scheduled, target_, {}));
     PRUNERC_TRY_VOID(codegen::validate(artifact));
     PRUNERC_CHECK(artifact.prepare_entry.empty(), "the program of a const call has no const input");
     PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-    kernel = std::make_unique<Kernel>(Kernel{std::move(artifact), std::move(loaded)});
+    known = kernels_.emplace(program, ConstKernel{std::move(artifact), std::move(loaded)}).first;
   }
-  return kernel.get();
+  return &known->second;
 }
 
 Result<std::vector<void*>> ConstCalls::gather(std::size_t call) {
@@ -81,7 +74,7 @@ Result<std::vector<void*>> ConstCalls::gather(std::size_t call) {
 }
 
 Result<void> ConstCalls::make(std::size_t call) {
-  PRUNERC_TRY(const Kernel* const kernel, kernel_of(net_.calls[call].program));
+  PRUNERC_TRY(const ConstKernel* const kernel, kernel_of(net_.calls[call].program));
   PRUNERC_TRY(std::vector<void*> arrays, gather(call));
   for (const std::size_t result : net_.calls[call].results) {
     PRUNERC_TRY(AlignedArray array, AlignedArray::make(net::size_bytes(net_.tensors[result])));

@@ -113,7 +113,8 @@ struct Network::Impl {
   net::MemoryPlan memory;
   std::vector<Operator> tasks;
   std::vector<std::size_t> task_of_call;
-  std::vector<Kernel> kernels;     // by task
+  std::vector<Kernel> kernels;  // by task
+  ConstKernels const_kernels;
   std::vector<std::size_t> calls;  // of each step
   std::vector<std::vector<PrunercNetArg>> args;
   std::vector<PrunercNetStep> steps;
@@ -261,7 +262,7 @@ Result<void> Network::prepare(const WeightSource& weights) {
   // Kernels leave gaps, which are written out with the rest: the same net must give the same bytes.
   std::memset(impl_->prepared.data(), 0, static_cast<std::size_t>(impl_->prepared.size()));
   const runtime::DefaultFloatMode mode;
-  ConstCalls constants(impl_->net, impl_->target, weights, impl_->pool);
+  ConstCalls constants(impl_->net, impl_->target, weights, impl_->pool, impl_->const_kernels);
   for (std::size_t i = 0; i < impl_->steps.size(); ++i)
     PRUNERC_TRY_VOID(impl_->prepare_step(i, constants));
   impl_->is_prepared = true;
@@ -350,7 +351,7 @@ Result<codegen::NetParts> Network::parts() const {
   return parts;
 }
 
-std::string Network::intermediate(std::size_t tensor) const {
+std::string_view Network::intermediate(std::size_t tensor) const {
   const int64_t at = impl_->memory.offsets[tensor];
   PRUNERC_CHECK(at >= 0, "only intermediates that are not const lie in the arena");
   return {static_cast<const char*>(impl_->arena.data()) + at,

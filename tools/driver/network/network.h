@@ -10,11 +10,13 @@
 #include "ir/net/weights.h"
 #include "tools/driver/prunerc.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc {
@@ -56,6 +58,8 @@ class WeightSource {
   Result<ir::Tensor> get(const net::Tensor& constant) const;
   /// A const input of the net, which no file has.
   void set(const std::string& name, ir::Tensor tensor);
+  /// From now on floats are given moved by `seed` (move_floats); 0: as they are.
+  void set_moved(uint64_t seed);
 
   WeightSource(WeightSource&&) noexcept;
   WeightSource& operator=(WeightSource&&) noexcept;
@@ -64,6 +68,7 @@ class WeightSource {
  private:
   struct Impl;
   explicit WeightSource(std::unique_ptr<Impl> impl);
+  Result<ir::Tensor> get_as_given(const net::Tensor& constant) const;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -115,8 +120,9 @@ class Network {
   /// const), KernelArguments (not prepared).
   Result<codegen::NetParts> parts() const;
 
-  /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept.
-  std::string intermediate(std::size_t tensor) const;
+  /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept; borrowed
+  /// until the next run.
+  std::string_view intermediate(std::size_t tensor) const;
 
  private:
   struct Impl;

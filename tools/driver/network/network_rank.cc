@@ -20,7 +20,7 @@ constexpr int kRounds = 3;
 /// Of a round for each contender of the task that has most.
 constexpr std::size_t kMixturesEach = 3;
 constexpr int kWarmRuns = 2;
-/// A mixture runs so often, and as often as this takes.
+/// A mixture runs so often, and as often as this takes; once the time is over, once.
 constexpr int kLeastRuns = 5, kMostRuns = 31;
 constexpr double kRunsNs = 50e6;
 /// Turns of the winners and of what they are to replace, and what they must gain.
@@ -174,7 +174,7 @@ class Ranking {
     for (std::size_t task = 0; task < tasks_.size(); ++task)
       contenders_[task][0].artifact = network_->artifact(task);
     PRUNERC_TRY_VOID(network_->prepare(weights_));
-    return time_mixture(nullptr);
+    return time_mixture(&report_.before_ns);
   }
 
   // Tasks by what their steps took in the mixture that ran last.
@@ -227,9 +227,8 @@ class Ranking {
         samples[s].push_back(static_cast<double>(times[s]));
       wholes.push_back(
           static_cast<double>(std::accumulate(times.begin(), times.end(), int64_t{0})));
-      if (i + 1 >= kWarmRuns + kLeastRuns &&
-          static_cast<double>(runtime::now_ns() - begin) > kRunsNs)
-        break;
+      const bool is_long = static_cast<double>(runtime::now_ns() - begin) > kRunsNs;
+      if (is_long && (i + 1 >= kWarmRuns + kLeastRuns || is_over())) break;
     }
     task_ns_.assign(tasks_.size(), 0);
     for (std::size_t s = 0; s < calls.size(); ++s)
@@ -306,6 +305,10 @@ class Ranking {
         best = runtime::median(costs);
         after[task] = i;
       }
+    }
+    if (after == before && is_over()) {
+      report_.after_ns = report_.before_ns;
+      return {};
     }
     std::vector<double> before_ns, after_ns;
     std::vector<std::vector<double>> after_tasks(tasks_.size());

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -36,10 +39,34 @@ std::vector<std::size_t> output_places(const onnx::Model& model, const LoadedNet
   return places;
 }
 
+// The places of the net's inputs among those that the model is fed.
+std::vector<std::size_t> input_places(const LoadedNet& loaded) {
+  std::vector<std::size_t> places;
+  for (const std::string& name : loaded.input_names) {
+    const auto fed = std::find(loaded.fed_names.begin(), loaded.fed_names.end(), name);
+    places.push_back(static_cast<std::size_t>(fed - loaded.fed_names.begin()));
+  }
+  return places;
+}
+
+// "input_0.pb" of place 0 and so on; false if one is not there.
+Result<bool> read_ports(const fs::path& folder, std::string_view kind,
+                        const std::vector<std::size_t>& places, const net::Net& net,
+                        const std::vector<std::size_t>& ports, std::vector<ir::Tensor>* tensors) {
+  for (std::size_t p = 0; p < ports.size(); ++p) {
+    const fs::path file = folder / fmt::format("{}_{}.pb", kind, places[p]);
+    std::error_code code;
+    if (!fs::exists(file, code)) return false;
+    PRUNERC_TRY(ir::Tensor tensor, read_port(file, net.tensors[ports[p]]));
+    tensors->push_back(std::move(tensor));
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path,
-                                               const LoadedNet& loaded) {
+                                               const LoadedNet& loaded, OtherShapes others) {
   const net::Net& net = loaded.net;
   std::vector<RecordedRun> runs;
   std::error_code code;
@@ -52,20 +79,15 @@ Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path,
     if (!fs::is_directory(folder, code)) return runs;
     RecordedRun run;
     run.folder = folder.string();
-    for (std::size_t p = 0; p < net.inputs.size(); ++p) {
-      const auto fed =
-          std::find(loaded.fed_names.begin(), loaded.fed_names.end(), loaded.input_names[p]);
-      const fs::path file = folder / fmt::format("input_{}.pb", fed - loaded.fed_names.begin());
-      if (!fs::exists(file, code)) return runs;
-      PRUNERC_TRY(ir::Tensor tensor, read_port(file, net.tensors[net.inputs[p]]));
-      run.inputs.push_back(std::move(tensor));
-    }
-    for (std::size_t p = 0; p < net.outputs.size(); ++p) {
-      const fs::path file = folder / fmt::format("output_{}.pb", places[p]);
-      if (!fs::exists(file, code)) return runs;
-      PRUNERC_TRY(ir::Tensor tensor, read_port(file, net.tensors[net.outputs[p]]));
-      run.outputs.push_back(std::move(tensor));
-    }
+    Result<bool> inputs =
+        read_ports(folder, "input", input_places(loaded), net, net.inputs, &run.inputs);
+    const bool is_other = !inputs.ok() && inputs.error().id() == Diag::kUsageShape;
+    if (is_other && others == OtherShapes::kSkip) continue;
+    PRUNERC_TRY(const bool has_inputs, std::move(inputs));
+    if (!has_inputs) return runs;
+    PRUNERC_TRY(const bool has_outputs,
+                read_ports(folder, "output", places, net, net.outputs, &run.outputs));
+    if (!has_outputs) return runs;
     runs.push_back(std::move(run));
   }
 }

@@ -1,6 +1,7 @@
 #include "ir/net/weights.h"
 
 #include "ir/support/hash.h"
+#include "tools/driver/network/agreement.h"
 #include "tools/driver/network/network.h"
 #include "tools/driver/npy.h"
 
@@ -38,6 +39,7 @@ struct WeightSource::Impl {
   std::optional<net::WeightFile> file;
   std::string fill;
   std::map<std::string, ir::Tensor> given;
+  uint64_t moved_by = 0;
 };
 
 WeightSource::WeightSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -77,7 +79,17 @@ void WeightSource::set(const std::string& name, ir::Tensor tensor) {
   impl_->given.insert_or_assign(name, std::move(tensor));
 }
 
+void WeightSource::set_moved(uint64_t seed) { impl_->moved_by = seed; }
+
 Result<ir::Tensor> WeightSource::get(const net::Tensor& constant) const {
+  PRUNERC_TRY(ir::Tensor tensor, get_as_given(constant));
+  // Constants that are the same weight move alike.
+  const std::string& name = constant.weight.empty() ? constant.name : constant.weight;
+  if (impl_->moved_by != 0) move_floats(hash_bytes(name, impl_->moved_by), &tensor);
+  return tensor;
+}
+
+Result<ir::Tensor> WeightSource::get_as_given(const net::Tensor& constant) const {
   if (const auto found = impl_->given.find(constant.name); found != impl_->given.end())
     return found->second;
   ir::Tensor tensor(constant.dtype, constant.shape);

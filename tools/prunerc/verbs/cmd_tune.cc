@@ -393,11 +393,12 @@ int tune(const TuneVerb& verb) {
   print_results(*report, shares);
   print_outcomes(verb, *found);
   std::optional<RankReport> ranked;
-  if (is_ranked && !report->cancelled) {
+  if (is_ranked && !report->cancelled && time.has(kLeastRankS / 2)) {
     RankOptions ranking;
     ranking.seed = verb.seed;
     ranking.cancel = options.cancel;
-    if (time.is_limited()) ranking.time_s = rank_s;
+    // Less where the search took longer than its part.
+    if (time.is_limited()) ranking.time_s = std::min(rank_s, time.for_search_s());
     Result<std::optional<RankReport>> done = rank_network(*session, *request, ranking);
     if (!done.ok()) return fail(done.error());
     ranked = *done;
