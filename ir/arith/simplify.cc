@@ -251,7 +251,8 @@ Expr Simplifier::emit_order(Linear difference) {
     difference = drop_small_part(difference);
     changed = difference.terms.size() < num_terms;
     const int64_t g = coefficient_gcd(difference);
-    if (difference.overflow || difference.constant == Interval::kNoLower) return {};
+    // Neither -constant nor 1 - constant may leave 64 bits.
+    if (difference.overflow || difference.constant <= -Interval::kNoUpper) return {};
     if (g <= 1) continue;
     for (Term& t : difference.terms) t.coef /= g;
     difference.constant = -floor_div(-difference.constant, g);
