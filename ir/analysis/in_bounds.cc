@@ -45,24 +45,18 @@ class Walker {
                  },
                  [&](const If& n) {
                    expr(n.condition);
-                   under(n.condition, true, [&] { stmt(n.then_body); });
-                   under(n.condition, false, [&] { stmt(n.else_body); });
+                   under(n.condition, true, n.then_body);
+                   under(n.condition, false, n.else_body);
                  },
                  [&](const Alloc& n) { stmt(n.body); },
              });
   }
 
-  // What stands below a condition of statements: stores may change what it was about, unless that
-  // is input.
-  template <typename F>
-  void under(Expr condition, bool holds, F&& inside) {
-    const bool lasts = !any_node(condition, [&](Expr part) {
-      const Load* load = part.as<Load>();
-      return load != nullptr && program_.buffer(load->buffer).role != BufferRole::kInput;
-    });
+  // A statement's own stores may change what its condition was about.
+  void under(Expr condition, bool holds, Stmt inside) {
     const VarRanges::Mark outside = ranges_.mark();
-    if (lasts) assume(condition, holds);
-    inside();
+    if (outlasts(condition, inside)) assume(condition, holds);
+    stmt(inside);
     ranges_.rewind(outside);
   }
 
@@ -79,7 +73,7 @@ class Walker {
     const std::size_t outer = bindings_.size();
     if (n.guard.defined()) {
       expr(n.guard);
-      ranges_.assume(n.guard);
+      if (outlasts(n.guard, n.init) && outlasts(n.guard, n.body)) ranges_.assume(n.guard);
     }
     for (const IterVar& iter : n.iters) {
       expr(iter.binding);

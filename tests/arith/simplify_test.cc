@@ -285,6 +285,27 @@ program t(A: f32[64]) -> (C: f32[64]) {
   CHECK(simplify(p).is(p));
 }
 
+TEST_CASE("a condition is known below it as long as nothing stores to what it reads") {
+  const auto nested = [](const std::string& buffer, const std::string& where) {
+    return parse_or_die(
+        "program t(n: i64[1]) -> (m: i64[1], C: f32[4]) { for i in 4 @L0 { block "
+        "\"C\" @B0 [v: S(4) = i] " +
+        where + " { if " + buffer + "[0] < 4 { m[0] = 99 if " + buffer +
+        "[0] < 4 { C[v] = 1f32 } } } } }");
+  };
+  const auto count = [](const Program& p, std::string_view part) {
+    const std::string text = print(simplify(p));
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  CHECK(count(nested("m", ""), "m[0] < 4") == 2);
+  CHECK(count(nested("n", ""), "n[0] < 4") == 1);
+  CHECK(count(nested("m", "where m[0] < 4"), "m[0] < 4") == 3);
+  CHECK(count(nested("n", "where n[0] < 4"), "n[0] < 4") == 1);
+}
+
 TEST_CASE("a dead loop goes, an init without a body stays") {
   const Program p = parse_or_die(R"(
 program t(A: f32[64]) -> (C: f32[64]) {
