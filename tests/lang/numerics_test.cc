@@ -81,6 +81,13 @@ TEST_CASE("subscripts at the ends of i64 keep their meaning") {
              {1, 2, 3}, 0);
 }
 
+TEST_CASE("a file may begin with a byte order mark and end its lines as Windows does") {
+  const std::string text =
+      "op f(X: f32[2]) -> (Y: f32[2]) {  // doubles\r\n  Y[i] = X[i] * 2;\r\n}\r\n";
+  check_near(run_one("\xEF\xBB\xBF" + text, "f", {}, {values(DType::kF32, {2}, {1, 2})}), {2, 4},
+             0);
+}
+
 TEST_CASE("an argument of an fn may stand under one condition, however often") {
   const Tensor y = run_one(
       "fn g(v, i) = if i > 0 then v * v else 0;"
