@@ -272,6 +272,14 @@ TEST_CASE("the largest integer is no bound of what is made of it") {
   CHECK(s.simple(s.b.le(rest, s.b.mul(s.v(2), half))) != "0");  // holds of y = z = 1
 }
 
+TEST_CASE("a constant is cast as data are, rounded once") {
+  IrBuilder b("test");
+  const int64_t value = (int64_t{1} << 53) + (int64_t{1} << 29) + 1;  // above the middle of two f32
+  const Expr cast = b.cast(DType::kF32, b.int_imm(value));
+  REQUIRE(cast.as<FloatImm>() != nullptr);
+  CHECK(cast.as<FloatImm>()->value == 0x1p53 + 0x1p30);
+}
+
 TEST_CASE("a block's inside does not use what its place knows") {
   const Program p = parse_or_die(R"(
 program t(A: f32[64]) -> (C: f32[64]) {
