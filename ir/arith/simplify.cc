@@ -35,6 +35,11 @@ bool is_index_arithmetic(Expr e) {
 
 bool is_comparison(Expr e) { return e.kind() >= ExprKind::kEq && e.kind() <= ExprKind::kLe; }
 
+// Constants beyond this stay where they are: added to the other side they might leave 64 bits.
+constexpr int64_t kMaxMoved = int64_t{1} << 62;
+
+bool can_move(int64_t constant) { return -kMaxMoved <= constant && constant <= kMaxMoved; }
+
 // The terms with positive coefficients, and the others negated.
 std::pair<Linear, Linear> split_by_sign(const Linear& linear) {
   Linear positive, negative;
@@ -209,7 +214,7 @@ Expr Simplifier::emit_equality(ExprKind kind, Linear difference) {
   }
   if (difference.terms[0].coef < 0) difference = difference * -1;
   auto [left, right] = split_by_sign(difference);
-  if (difference.constant == Interval::kNoLower) return {};
+  if (!can_move(difference.constant)) return {};
   (right.terms.empty() || difference.constant < 0 ? right : left).constant =
       right.terms.empty() || difference.constant < 0 ? -difference.constant : difference.constant;
   return b_.binary(kind, to_expr(b_, left), to_expr(b_, right));
@@ -251,8 +256,7 @@ Expr Simplifier::emit_order(Linear difference) {
     difference = drop_small_part(difference);
     changed = difference.terms.size() < num_terms;
     const int64_t g = coefficient_gcd(difference);
-    // Neither -constant nor 1 - constant may leave 64 bits.
-    if (difference.overflow || difference.constant <= -Interval::kNoUpper) return {};
+    if (difference.overflow || !can_move(difference.constant)) return {};
     if (g <= 1) continue;
     for (Term& t : difference.terms) t.coef /= g;
     difference.constant = -floor_div(-difference.constant, g);

@@ -263,6 +263,24 @@ TEST_CASE("comparisons with the ends of i64 keep their meaning") {
   }
 }
 
+TEST_CASE("a constant near the ends of i64 does not move to the other side") {
+  IrBuilder b("test");
+  const Expr x = b.fresh_var("x");
+  const Expr y = b.fresh_var("y");
+  const VarRanges ranges;
+  const Expr far = b.sub(x, b.int_imm(INT64_MAX));
+  for (const Expr e : {b.lt(far, y), b.le(far, y), b.eq(far, y), b.le(y, far), b.ne(y, far)}) {
+    const Expr simple = simplify(b, e, ranges);
+    INFO(show(e) << " became " << show(simple));
+    Env env;
+    env.vars[x.as<Var>()->id.value] = 5;
+    for (const int64_t value : {0, 7}) {
+      env.vars[y.as<Var>()->id.value] = value;
+      CHECK(value_of(simple, env) == value_of(e, env));
+    }
+  }
+}
+
 TEST_CASE("the largest integer is no bound of what is made of it") {
   Setup s({1000, 2, 2});
   const Expr top = s.c(INT64_MAX);
