@@ -58,6 +58,13 @@ TEST_CASE("arithmetic of indices that leaves i64 is refused wherever it stands")
   }
 }
 
+TEST_CASE("a const that lost its fraction is no float, but it is an extent") {
+  const std::string text = "const HALF = 1/2; const N = 9/2; op f(X: f32[N]) -> (Y: f32[N]) {";
+  CHECK(contains(refused(text + " Y[i] = X[i] * HALF; }"), "InexactQuotient"));
+  const ir::Program program = compile_or_die(text + " Y[i] = X[i + HALF]; }");
+  CHECK(program.buffers()[0].shape[0].as<ir::IntImm>()->value == 4);
+}
+
 TEST_CASE("what an inner reduction is kept in has a size, too") {
   const std::string outer =
       "sum[a in 0..1048576, b in 0..1048576, c in 0..1048576, d in 0..1048576]";
