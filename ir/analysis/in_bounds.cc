@@ -52,10 +52,18 @@ class Walker {
              });
   }
 
-  // A statement's own stores may change what its condition was about.
+  // Of a condition of statements: stores, of other threads perhaps, may change what it was about,
+  // unless that is input.
+  bool lasts(Expr condition) const {
+    return !any_node(condition, [&](Expr part) {
+      const Load* load = part.as<Load>();
+      return load != nullptr && program_.buffer(load->buffer).role != BufferRole::kInput;
+    });
+  }
+
   void under(Expr condition, bool holds, Stmt inside) {
     const VarRanges::Mark outside = ranges_.mark();
-    if (outlasts(condition, inside)) assume(condition, holds);
+    if (lasts(condition)) assume(condition, holds);
     stmt(inside);
     ranges_.rewind(outside);
   }
@@ -73,7 +81,7 @@ class Walker {
     const std::size_t outer = bindings_.size();
     if (n.guard.defined()) {
       expr(n.guard);
-      if (outlasts(n.guard, n.init) && outlasts(n.guard, n.body)) ranges_.assume(n.guard);
+      if (lasts(n.guard)) ranges_.assume(n.guard);
     }
     for (const IterVar& iter : n.iters) {
       expr(iter.binding);
