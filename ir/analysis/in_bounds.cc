@@ -52,18 +52,21 @@ class Walker {
              });
   }
 
-  // Of a condition of statements: stores, of other threads perhaps, may change what it was about,
-  // unless that is input.
-  bool lasts(Expr condition) const {
-    return !any_node(condition, [&](Expr part) {
+  // Of a condition of statements: stores, of other threads perhaps, may change what a part of it was
+  // about, unless that is input.
+  void assume_lasting(Expr condition, bool holds) {
+    const auto changes = [&](Expr part) {
       const Load* load = part.as<Load>();
       return load != nullptr && program_.buffer(load->buffer).role != BufferRole::kInput;
-    });
+    };
+    for (Expr part : holds ? conjuncts(condition) : std::vector<Expr>{condition}) {
+      if (!any_node(part, changes)) assume(part, holds);
+    }
   }
 
   void under(Expr condition, bool holds, Stmt inside) {
     const VarRanges::Mark outside = ranges_.mark();
-    if (lasts(condition)) assume(condition, holds);
+    assume_lasting(condition, holds);
     stmt(inside);
     ranges_.rewind(outside);
   }
@@ -81,7 +84,7 @@ class Walker {
     const std::size_t outer = bindings_.size();
     if (n.guard.defined()) {
       expr(n.guard);
-      if (lasts(n.guard)) ranges_.assume(n.guard);
+      assume_lasting(n.guard, true);
     }
     for (const IterVar& iter : n.iters) {
       expr(iter.binding);
