@@ -73,8 +73,8 @@ TEST_CASE("subscripts at the ends of i64 keep their meaning") {
   const auto run = [&](const std::string& value) {
     return run_one("op f(X: f32[3]) -> (Y: f32[3]) { Y[i] = " + value + "; }", "f", {}, {x});
   };
-  check_near(run("X[if i <= 9223372036854775807 then i else 0]"), {1, 2, 3}, 0);
-  check_near(run("X[if 9223372036854775807 / (i + 2) < 4611686018427387904 then i else 0]"),
+  check_near(run("X[(if i <= 9223372036854775807 then i else 0)]"), {1, 2, 3}, 0);
+  check_near(run("X[(if 9223372036854775807 / (i + 2) < 4611686018427387904 then i else 0)]"),
              {1, 2, 3}, 0);
   // Farther apart than i64 tells, so that no padded copy can hold them.
   check_near(run("sum[k in -1..2, j in 0..3] (X[k * 4611686018427387903 - j] or 0) * X[i]"),
