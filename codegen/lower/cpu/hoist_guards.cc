@@ -246,7 +246,7 @@ class GuardHoisting {
   static void add(Expr condition, const std::vector<const Loop*>& tiles,
                   const std::set<VarId>& serial, std::vector<Candidate>* out) {
     for (Expr c : conjuncts(condition)) {
-      if (c.as<IntImm>() != nullptr || has_data(c)) continue;
+      if (c.as<IntImm>() != nullptr || has_load(c)) continue;
       std::set<VarId> vars;
       collect_vars(c, &vars);
       if (std::any_of(vars.begin(), vars.end(), [&](VarId v) { return serial.count(v) != 0; }))
@@ -282,6 +282,7 @@ class GuardHoisting {
     const BinaryNode* node = as_binary(c.condition);
     if (node == nullptr || node->lhs.dtype() != DType::kI64) return {};
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
+    if (has_data(c.condition)) return {};  // which may wrap
     const VarRanges::Mark mark = ranges_.mark();
     std::vector<VarId> inner;
     for (const Loop* loop : c.tile_loops) {
