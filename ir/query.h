@@ -62,6 +62,21 @@ inline bool loads_from(Expr e, BufferId buffer) {
   });
 }
 
+/// Does e keep its value whatever the statement stores?
+inline bool outlasts(Expr e, Stmt s) {
+  bool lasts = true;
+  if (!has_load(e)) return lasts;
+  walk(
+      s,
+      [&](Stmt part) {
+        const Store* store = part.as<Store>();
+        lasts = lasts && (store == nullptr || !loads_from(e, store->buffer));
+        return lasts;
+      },
+      [](Expr) {});
+  return lasts;
+}
+
 /// Does a variable with f(its VarId) occur in e?
 template <typename F>
 bool any_var(Expr e, F&& f) {

@@ -136,7 +136,7 @@ Value* Emitter::compare_lanes(const BinaryNode& node) {
   if (lanes_ == 0 || node.lhs.dtype() != DType::kI64) return nullptr;
   if (node.kind != ExprKind::kLt && node.kind != ExprKind::kLe) return nullptr;
   // Affine forms take index arithmetic not to overflow; data may.
-  if (has_load(node.lhs) || has_load(node.rhs)) return nullptr;
+  if (has_data(node.lhs) || has_data(node.rhs)) return nullptr;
   const std::optional<Affine> a = affine(node.lhs);
   const std::optional<Affine> b = affine(node.rhs);
   if (!a || !b) return nullptr;
@@ -198,7 +198,7 @@ Value* Emitter::eval_select(const Select& node) {
 bool Emitter::is_nonnegative(Expr e) const { return interval_of(e, ranges_).lo >= 0; }
 
 Value* Emitter::eval_floor(const BinaryNode& node) {
-  if (lanes_ > 0 && node.dtype == DType::kI64 && !has_load(Expr(&node))) {
+  if (lanes_ > 0 && node.dtype == DType::kI64 && !has_data(Expr(&node))) {
     // Uniform operands are evaluated below; affine() itself comes here for them.
     const std::optional<Affine> numerator = affine(node.lhs);
     const bool moves = numerator && numerator->stride != 0;

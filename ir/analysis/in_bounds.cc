@@ -45,24 +45,29 @@ class Walker {
                  },
                  [&](const If& n) {
                    expr(n.condition);
-                   under(n.condition, true, [&] { stmt(n.then_body); });
-                   under(n.condition, false, [&] { stmt(n.else_body); });
+                   under(n.condition, true, n.then_body);
+                   under(n.condition, false, n.else_body);
                  },
                  [&](const Alloc& n) { stmt(n.body); },
              });
   }
 
-  // What stands below a condition of statements: stores may change what it was about, unless that
-  // is input.
-  template <typename F>
-  void under(Expr condition, bool holds, F&& inside) {
-    const bool lasts = !any_node(condition, [&](Expr part) {
+  // Of a condition of statements: stores, of other threads perhaps, may change what a part of it was
+  // about, unless that is input.
+  void assume_lasting(Expr condition, bool holds) {
+    const auto changes = [&](Expr part) {
       const Load* load = part.as<Load>();
       return load != nullptr && program_.buffer(load->buffer).role != BufferRole::kInput;
-    });
+    };
+    for (Expr part : holds ? conjuncts(condition) : std::vector<Expr>{condition}) {
+      if (!any_node(part, changes)) assume(part, holds);
+    }
+  }
+
+  void under(Expr condition, bool holds, Stmt inside) {
     const VarRanges::Mark outside = ranges_.mark();
-    if (lasts) assume(condition, holds);
-    inside();
+    assume_lasting(condition, holds);
+    stmt(inside);
     ranges_.rewind(outside);
   }
 
@@ -79,7 +84,7 @@ class Walker {
     const std::size_t outer = bindings_.size();
     if (n.guard.defined()) {
       expr(n.guard);
-      ranges_.assume(n.guard);
+      assume_lasting(n.guard, true);
     }
     for (const IterVar& iter : n.iters) {
       expr(iter.binding);

@@ -20,6 +20,10 @@ int64_t saturate(__int128 v) {
   return static_cast<int64_t>(v);
 }
 
+// Below, an end at INT64_MIN or INT64_MAX is "no bound". Where such a number is the end on the other
+// side, as in point(INT64_MAX), a wider one takes its place.
+Interval widened(Interval a) { return {std::min(a.lo, kMax - 1), std::max(a.hi, -(kMax - 1))}; }
+
 int64_t add_ends(int64_t a, int64_t b) {
   if (is_infinite(a)) return a;
   if (is_infinite(b)) return b;
@@ -120,13 +124,23 @@ Interval abs_interval(const Call& n, const VarRanges& ranges) {
 
 }  // namespace
 
-Interval operator+(Interval a, Interval b) { return {add_ends(a.lo, b.lo), add_ends(a.hi, b.hi)}; }
+Interval operator+(Interval a, Interval b) {
+  a = widened(a);
+  b = widened(b);
+  return {add_ends(a.lo, b.lo), add_ends(a.hi, b.hi)};
+}
 Interval operator-(Interval a, Interval b) {
+  a = widened(a);
+  b = widened(b);
   return {add_ends(a.lo, negate_end(b.hi)), add_ends(a.hi, negate_end(b.lo))};
 }
-Interval operator*(Interval a, Interval b) { return corners(a, b, multiply_ends); }
+Interval operator*(Interval a, Interval b) {
+  return corners(widened(a), widened(b), multiply_ends);
+}
 
 Interval floor_div(Interval a, Interval b) {
+  a = widened(a);
+  b = widened(b);
   const Interval positive = {std::max<int64_t>(b.lo, 1), b.hi};
   const Interval negative = {b.lo, std::min<int64_t>(b.hi, -1)};
   if (positive.is_empty() && negative.is_empty()) return Interval::all();
@@ -136,6 +150,8 @@ Interval floor_div(Interval a, Interval b) {
 }
 
 Interval floor_mod(Interval a, Interval b) {
+  a = widened(a);
+  b = widened(b);
   const Interval positive = {std::max<int64_t>(b.lo, 1), b.hi};
   const Interval negative = {b.lo, std::min<int64_t>(b.hi, -1)};
   if (positive.is_empty() && negative.is_empty()) return Interval::all();

@@ -163,8 +163,8 @@ class Detector {
     limit = floor_div(limit + unit - 1, unit);
     if (!is_mixed_radix(sum.digits, &product)) {
       // A bound that no value reaches says nothing.
-      int64_t largest = 0;
-      for (const Digit& s : sum.digits) largest += (s.extent - 1) * s.scale;
+      __int128 largest = 0;
+      for (const Digit& s : sum.digits) largest += static_cast<__int128>(s.extent - 1) * s.scale;
       return largest < limit || fail(IterMapError::kPredicateConflict);
     }
     if (limit >= product) return true;

@@ -39,9 +39,11 @@ class PointSet {
   int64_t num_points(int64_t at_most) const {
     int64_t product = 1;
     for (Interval limit : limits_) {
-      const int64_t size = limit.hi - limit.lo + 1;
-      if (size <= 0) return 0;
-      if (product > at_most / size) return at_most + 1;
+      if (limit.is_empty()) return 0;
+      int64_t size = 0;
+      if (__builtin_sub_overflow(limit.hi, limit.lo, &size) || size >= at_most / product)
+        return at_most + 1;
+      ++size;
       product *= size;
     }
     return product;

@@ -42,6 +42,8 @@ class Simplifier {
   Mark mark() const { return {ranges_.mark(), linear_facts_.size()}; }
   void rewind(Mark mark);
 
+  /// May the value leave 64 bits, so that neither its order nor its quotients can be told?
+  bool may_wrap(const Linear& linear) const;
   /// Is difference <= 0 always (true), never (false), or not known?
   std::optional<bool> decide_not_positive(const Linear& difference);
   /// Tighter than interval_of: facts count too.
@@ -62,7 +64,6 @@ class Simplifier {
 
   Linear linear_of_arithmetic(Expr e);
   bool take_fuel() { return fuel_ > 0 && fuel_-- > 0; }
-  bool may_wrap(const Linear& linear) const;
   Expr visit_arithmetic(Expr e);
   Expr visit_comparison(Expr e);
   Expr visit_logic(Expr e);

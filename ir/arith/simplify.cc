@@ -35,12 +35,17 @@ bool is_index_arithmetic(Expr e) {
 
 bool is_comparison(Expr e) { return e.kind() >= ExprKind::kEq && e.kind() <= ExprKind::kLe; }
 
+// Constants beyond this stay where they are: added to the other side they might leave 64 bits.
+constexpr int64_t kMaxMoved = int64_t{1} << 62;
+
+bool can_move(int64_t constant) { return -kMaxMoved <= constant && constant <= kMaxMoved; }
+
 // The terms with positive coefficients, and the others negated.
 std::pair<Linear, Linear> split_by_sign(const Linear& linear) {
   Linear positive, negative;
   for (const Term& t : linear.terms) {
     if (t.coef > 0) {
-      positive.terms.push_back(t);
+      positive = positive + Linear::of(t);
     } else {
       negative = negative - Linear::of(t);
     }
@@ -209,9 +214,10 @@ Expr Simplifier::emit_equality(ExprKind kind, Linear difference) {
   }
   if (difference.terms[0].coef < 0) difference = difference * -1;
   auto [left, right] = split_by_sign(difference);
-  if (difference.constant == Interval::kNoLower) return {};
+  if (!can_move(difference.constant)) return {};
   (right.terms.empty() || difference.constant < 0 ? right : left).constant =
       right.terms.empty() || difference.constant < 0 ? -difference.constant : difference.constant;
+  if (may_wrap(left) || may_wrap(right)) return {};
   return b_.binary(kind, to_expr(b_, left), to_expr(b_, right));
 }
 
@@ -251,18 +257,22 @@ Expr Simplifier::emit_order(Linear difference) {
     difference = drop_small_part(difference);
     changed = difference.terms.size() < num_terms;
     const int64_t g = coefficient_gcd(difference);
-    if (difference.overflow || difference.constant == Interval::kNoLower) return {};
+    if (difference.overflow || !can_move(difference.constant)) return {};
     if (g <= 1) continue;
     for (Term& t : difference.terms) t.coef /= g;
     difference.constant = -floor_div(-difference.constant, g);
     changed = true;
   }
-  const auto [left, right] = split_by_sign(difference);
+  auto [left, right] = split_by_sign(difference);
   const int64_t k = difference.constant;
+  if (may_wrap(left) || may_wrap(right)) return {};
   if (right.terms.empty()) return b_.lt(to_expr(b_, left), b_.int_imm(1 - k));
   if (left.terms.empty()) return b_.le(b_.int_imm(k), to_expr(b_, right));
-  if (k >= 1) return b_.lt(to_expr(b_, left + (k - 1)), to_expr(b_, right));
-  return b_.le(to_expr(b_, left), to_expr(b_, right + -k));
+  const bool is_less = k >= 1;
+  (is_less ? left : right) = is_less ? left + (k - 1) : right + -k;
+  if (may_wrap(left) || may_wrap(right)) return {};
+  return b_.binary(is_less ? ExprKind::kLt : ExprKind::kLe, to_expr(b_, left),
+                   to_expr(b_, right));
 }
 
 Expr Simplifier::visit_select(Expr e) {

@@ -85,8 +85,10 @@ Expr min_max_bounds(Simplifier& s, Expr e) {
   if (a.hi <= b.lo) return is_min ? n->lhs : n->rhs;
   if (b.hi <= a.lo) return is_min ? n->rhs : n->lhs;
   if (e.dtype() != DType::kI64) return {};
-  const Linear difference = s.linear(n->lhs) - s.linear(n->rhs);
-  if (difference.has_data && !(a - b).is_bounded()) return {};
+  const Linear x = s.linear(n->lhs);
+  const Linear y = s.linear(n->rhs);
+  const Linear difference = x - y;  // where data cancels, each side may still have wrapped
+  if (s.may_wrap(x) || s.may_wrap(y) || s.may_wrap(difference)) return {};
   const Interval range = s.interval_with_facts(difference);
   if (range.hi <= 0) return is_min ? n->lhs : n->rhs;
   if (range.lo >= 0) return is_min ? n->rhs : n->lhs;

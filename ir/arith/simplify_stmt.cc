@@ -3,6 +3,7 @@
 #include "ir/arith/simplifier.h"
 #include "ir/builder.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <vector>
@@ -53,10 +54,10 @@ class StmtSimplifier {
     if (const IntImm* c = condition.as<IntImm>())
       return visit(c->value != 0 ? n.then_body : n.else_body);
     const Simplifier::Mark outside = s_.mark();
-    s_.assume(condition, true);
+    if (outlasts(condition, n.then_body)) s_.assume(condition, true);
     const Stmt then_body = visit(n.then_body);
     s_.rewind(outside);
-    s_.assume(condition, false);
+    if (outlasts(condition, n.else_body)) s_.assume(condition, false);
     const Stmt else_body = visit(n.else_body);
     s_.rewind(outside);
     const bool same =
@@ -73,7 +74,7 @@ class StmtSimplifier {
       if (const IntImm* c = changed.guard.as<IntImm>()) {
         if (c->value == 0) return {};
         changed.guard = Expr();
-      } else {
+      } else if (outlasts(changed.guard, n.init) && outlasts(changed.guard, n.body)) {
         s_.assume(changed.guard, true);
       }
       same = changed.guard.is(n.guard);

@@ -1,5 +1,6 @@
 // VarRanges: scopes of variables and facts, and what a fact says about single variables.
 #include "ir/arith/interval.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -67,11 +68,12 @@ void VarRanges::narrow(Expr condition, bool holds) {
   if (n->lhs.dtype() != DType::kI64) return;
   const Interval a = interval_of(n->lhs, *this);
   const Interval b = interval_of(n->rhs, *this);
-  auto below = [](Interval bound, int64_t gap) {  // what lies at least `gap` below the bound
-    return Interval{Interval::kNoLower, bound.hi == Interval::kNoUpper ? bound.hi : bound.hi - gap};
+  // What lies at least `gap` below the bound, or above it.
+  auto below = [](Interval bound, int64_t gap) {
+    return Interval{Interval::kNoLower, (bound - Interval::point(gap)).hi};
   };
   auto above = [](Interval bound, int64_t gap) {
-    return Interval{bound.lo == Interval::kNoLower ? bound.lo : bound.lo + gap, Interval::kNoUpper};
+    return Interval{(bound + Interval::point(gap)).lo, Interval::kNoUpper};
   };
   auto remove_end = [](Interval from, Interval value) {
     if (value.is_point() && from.lo == value.lo) ++from.lo;
@@ -111,6 +113,7 @@ void VarRanges::narrow_expr(Expr e, Interval bound, int depth) {
   }
   const BinaryNode* n = as_binary(e);
   if (n == nullptr || n->dtype != DType::kI64) return;
+  if (has_data(e) && !interval_of(e, *this).is_bounded()) return;  // it may have wrapped
   const IntImm* factor = n->rhs.as<IntImm>();
   const bool by_positive = factor != nullptr && factor->value > 0;
   switch (n->kind) {

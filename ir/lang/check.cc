@@ -48,16 +48,19 @@ class Checker {
       return true;
     }
     if (--visits_left_ <= 0) return false;
-    // The largest part of an expression is asked about, which stands for all in it.
-    if (is_in_index_ || !is_index_arithmetic(node)) return check_kind(node, facts);
-    visits_left_ -= node->size;
-    if (may_wrap(node, facts)) {
+    // The largest part of an expression is asked about, which stands for all integers in it but
+    // those of reductions.
+    const bool asks = !is_in_index_ && is_index_arithmetic(node);
+    if (asks) visits_left_ -= node->size;
+    if (asks && may_wrap(node, facts)) {
       if (!is_trial()) sink_.report<LangDiag::kIndexWraps>(node->range);
       return false;
     }
-    is_in_index_ = true;
+    const bool stays = node->type.is_int() && node->kind != NodeKind::kReduce;
+    const bool inside = asks || (is_in_index_ && stays);
+    const bool outer = std::exchange(is_in_index_, inside);
     const bool ok = check_kind(node, facts);
-    is_in_index_ = false;
+    is_in_index_ = outer;
     return ok;
   }
 

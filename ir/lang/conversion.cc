@@ -266,7 +266,9 @@ const Node* Typing::cast(DType dtype, const Node* operand, SourceRange range) {
     if (ir::is_float(dtype)) {
       if (!check_quotient(operand)) return nullptr;
       node.kind = NodeKind::kFloat;
-      node.float_value = ir::round_to(dtype, as_double(operand));
+      const bool is_once = dtype == DType::kF32 && operand->kind == NodeKind::kInt;
+      node.float_value = is_once ? static_cast<double>(static_cast<float>(operand->int_value))
+                                 : ir::round_to(dtype, as_double(operand));
       return keep(std::move(node));
     }
     node.kind = ir::is_bool(dtype) ? NodeKind::kBool : NodeKind::kInt;

@@ -70,12 +70,12 @@ LangResult finish_compile(const BoundOp* op, const SourceSet& sources, DiagSink&
   if (op != nullptr) {
     const Proofs proofs = check_operator(*op, sink);
     if (!sink.has_errors()) {
-      LoweredOp lowered = lower_operator(*op, proofs);
+      LoweredOp lowered = lower_operator(*op, proofs, sink);
       for (const StageOrigin& stage : lowered.stages) {
         result.origins.push_back(
             {stage.block, sources.name(stage.range.file), sources.line_column(stage.range).first});
       }
-      result.program = std::move(lowered.program);
+      if (!sink.has_errors()) result.program = std::move(lowered.program);
     }
   }
   fill_diagnostics(sources, sink, result);

@@ -20,6 +20,9 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 /// The same of nets that a program writes: an importer, or a pass.
 inline constexpr std::size_t kMaxNetBytes = std::size_t{1} << 26;
 
+/// Every tensor stays below this, and what an inner reduction is kept in.
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
+
 }  // namespace prunerc::lang
 
 #endif  // PRUNERC_IR_LANG_LIMITS_H_

@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/equal.h"
 #include "ir/lang/emit.h"
+#include "ir/lang/limits.h"
 
 #include <algorithm>
 #include <map>
@@ -34,8 +35,8 @@ struct Padded {
 
 class Lowerer {
  public:
-  Lowerer(const BoundOp& op, const Proofs& proofs)
-      : op_(op), proofs_(proofs), b_(op.name), emit_(b_, proofs, buffers_, results_) {}
+  Lowerer(const BoundOp& op, const Proofs& proofs, DiagSink& sink)
+      : op_(op), proofs_(proofs), sink_(sink), b_(op.name), emit_(b_, proofs, buffers_, results_) {}
 
   LoweredOp run() {
     for (const Tensor* tensor : op_.inputs) add_buffer(*tensor, ir::BufferRole::kInput);
@@ -156,7 +157,16 @@ class Lowerer {
   ir::BufferId add_temporary(const std::string& name, DType dtype,
                              const std::vector<const IndexVar*>& indices) {
     std::vector<Expr> shape;
-    for (const IndexVar* index : indices) shape.push_back(b_.int_imm(index->extent()));
+    double bytes = static_cast<double>(ir::byte_size(dtype));
+    std::string elements;
+    for (const IndexVar* index : indices) {
+      shape.push_back(b_.int_imm(index->extent()));
+      bytes *= static_cast<double>(index->extent());
+      elements += fmt::format("{}{}", elements.empty() ? "" : " * ", index->extent());
+    }
+    if (bytes >= static_cast<double>(kMaxTensorBytes)) {
+      sink_.report<LangDiag::kTensorTooLarge>(stmt_->range, name, elements, ir::to_string(dtype));
+    }
     return b_.add_buffer(name, dtype, shape, ir::Scope::kGlobal, ir::BufferRole::kIntermediate);
   }
 
@@ -197,14 +207,13 @@ class Lowerer {
                                   Expr fill) {
     double own = 1;
     double padded = 1;
-    std::vector<Expr> shape;
     for (size_t d = 0; d < box.size(); ++d) {
-      const int64_t extent = box[d].hi - box[d].lo + 1;
       own *= static_cast<double>(tensor->shape[d]);
-      padded *= static_cast<double>(extent);
-      shape.push_back(b_.int_imm(extent));
+      padded *= static_cast<double>(box[d].hi) - static_cast<double>(box[d].lo) + 1;
     }
     if (padded > kMaxPadding * own + kSmallPadding) return std::nullopt;
+    std::vector<Expr> shape;
+    for (const ir::Interval& side : box) shape.push_back(b_.int_imm(side.hi - side.lo + 1));
     for (const Padded& known : padded_) {
       if (known.tensor == tensor && ir::structural_equal(known.fill, fill) &&
           std::equal(known.box.begin(), known.box.end(), box.begin(), box.end())) {
@@ -327,6 +336,7 @@ class Lowerer {
 
   const BoundOp& op_;
   const Proofs& proofs_;
+  DiagSink& sink_;
   ir::IrBuilder b_;
   std::map<const Tensor*, ir::BufferId> buffers_;
   std::unordered_map<const Node*, StageResult> results_;
@@ -341,8 +351,8 @@ class Lowerer {
 
 }  // namespace
 
-LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs) {
-  return Lowerer(op, proofs).run();
+LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs, DiagSink& sink) {
+  return Lowerer(op, proofs, sink).run();
 }
 
 }  // namespace prunerc::lang

@@ -19,8 +19,9 @@ struct LoweredOp {
   std::vector<StageOrigin> stages;
 };
 
-/// Total: everything that can be wrong was reported before.
-LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs);
+/// What can be wrong was reported before, but for the size of what inner reductions are kept in: the
+/// program is of no use if that is reported.
+LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs, DiagSink& sink);
 
 }  // namespace prunerc::lang
 

@@ -94,7 +94,9 @@ std::optional<net::Net> lower_net(const Module& module, const AstNet& ast, const
   for (const auto& op : bound.ops) {
     const Proofs proofs = check_operator(*op, sink);
     if (sink.has_errors()) return std::nullopt;
-    net.programs.push_back(ir::absorb_views(lower_operator(*op, proofs).program));
+    const LoweredOp lowered = lower_operator(*op, proofs, sink);
+    if (sink.has_errors()) return std::nullopt;
+    net.programs.push_back(ir::absorb_views(lowered.program));
     net.num_statements.push_back(op->stmts.size());
   }
   Definitions definitions(module, sources);

@@ -317,14 +317,16 @@ class WrapFinder {
       const ValueRange range = facts_.range_of(node->index);
       return WideRange{range.lo, range.hi};
     }
-    if (!node->type.is_int()) return std::nullopt;
+    if (!node->type.is_int() || node->kind == NodeKind::kReduce) return std::nullopt;
     std::vector<WideRange> args;
     const bool chooses = node->kind == NodeKind::kIf || node->kind == NodeKind::kSelect;
+    bool known = true;
     for (std::size_t i = chooses ? 1 : 0; i < node->args.size(); ++i) {
-      const std::optional<WideRange> range = find(node->args[i]);
-      if (!range) return std::nullopt;
-      args.push_back(*range);
+      const std::optional<WideRange> range = find(node->args[i]);  // what wraps there is noted
+      known = known && range.has_value();
+      args.push_back(range.value_or(WideRange{0, 0}));
     }
+    if (!known) return std::nullopt;
     switch (node->kind) {
       case NodeKind::kUnary:
         if (node->op == AstOp::kNeg) return WideRange{-args[0].hi, -args[0].lo};

@@ -97,5 +97,21 @@ TEST_CASE("an if on data that its own body may change proves nothing") {
   refuses(inside("m"), "index m[v]");
 }
 
+TEST_CASE("a guard on data that its own block may change proves nothing") {
+  const auto guarded = [](const std::string& element) {
+    return parse_or_die(R"(program p(A: f32[8], n: i64[8]) -> (m: i64[8], C: f32[8]) {
+      for i in 8 @L0 { block "m" @B0 [v: S(8) = i] { m[v] = n[v] } }
+      for i in 8 @L1 { block "C" @B1 [v: S(8) = i] where 0 <= )" +
+                        element + " && " + element + " < 8 { m[0] = 99 C[v] = A[" + element +
+                        "] } } }");
+  };
+  accepts(guarded("n[0]"));
+  refuses(guarded("m[0]"), "index m[0]");
+  // The parts that are about loops stay.
+  accepts(parse_or_die(R"(program p(A: f32[8], n: i64[8]) -> (m: i64[8], C: f32[8]) {
+    for i in 8 @L0 { block "m" @B0 [v: S(8) = i] { m[v] = n[v] } }
+    for i in 9 @L1 { block "C" @B1 [v: S(8) = i] where i < 8 && m[0] < 3 { C[v] = A[v] } } })"));
+}
+
 }  // namespace
 }  // namespace prunerc::ir

@@ -99,6 +99,47 @@ TEST_CASE("what depends on data is not proved") {
   CHECK(prove(b.lt(x, b.int_imm(6)), ranges) == Proof::kYes);
 }
 
+TEST_CASE("a fact about data that may wrap says nothing of what is added to it") {
+  IrBuilder b("p");
+  const Expr shape[] = {b.int_imm(2)};
+  const BufferId a = b.add_buffer("A", DType::kI64, shape, Scope::kGlobal, BufferRole::kInput);
+  const auto digit = [&](int64_t at) {
+    const Expr index[] = {b.int_imm(at)};
+    return b.floormod(b.load(a, index), b.int_imm(int64_t{1} << 62));
+  };
+  const Expr data = b.add(digit(0), digit(1));  // fits, but not with x added
+  const Var* x = b.fresh_var("x");
+  VarRanges ranges;
+  ranges.bind(x, b.int_imm(1000));
+  ranges.assume(b.lt(b.add(data, x), b.int_imm(10)));
+  ranges.assume(b.lt(b.floordiv(b.add(data, x), b.int_imm(8)), b.int_imm(10)));
+  CHECK(ranges.interval(x->id) == Interval{0, 999});
+  ranges.assume(b.lt(b.add(digit(0), x), b.int_imm(10)));
+  CHECK(ranges.interval(x->id) == Interval{0, 9});
+}
+
+TEST_CASE("ends of i64 are no bounds of what is unknown") {
+  IrBuilder b("p");
+  const Expr x = b.fresh_var("x");
+  const Expr least = b.int_imm(INT64_MIN);
+  const Expr most = b.int_imm(INT64_MAX);
+  CHECK(prove(b.lt(x, most), {}) == Proof::kUnknown);
+  CHECK(prove(b.le(x, least), {}) == Proof::kUnknown);
+  VarRanges ranges;
+  ranges.assume(b.lt(x, least));  // never reached
+  ranges.assume(b.lt(most, x));
+  ranges.assume_not(b.le(x, most));
+}
+
+TEST_CASE("a domain of more than 2^63 points is not taken for an empty one") {
+  IrBuilder b("p");
+  const Var* x = b.fresh_var("x");
+  VarRanges ranges;
+  ranges.bind(x->id, Interval{-(INT64_MAX - 1), INT64_MAX - 1});
+  const Expr square_is_nine = b.eq(b.floormod(b.mul(x, x), b.int_imm(16)), b.int_imm(9));
+  CHECK(prove(square_is_nine, ranges) != Proof::kYes);
+}
+
 TEST_CASE("large domains are decided by normal forms or not at all") {
   IrBuilder b("p");
   const Var* x = b.fresh_var("x");
@@ -113,6 +154,32 @@ TEST_CASE("large domains are decided by normal forms or not at all") {
         Proof::kUnknown);
   CHECK(prove_less_equal(x, y, ranges) == Proof::kNo);
   CHECK(prove_equal(fused, b.add(y, b.mul(b.int_imm(1'000'000), x)), ranges) == Proof::kYes);
+}
+
+TEST_CASE("interval arithmetic holds the values of the least and the largest integers") {
+  const int64_t ends[] = {INT64_MIN,        INT64_MIN + 1, INT64_MIN + 2, -7,       -1, 0, 1, 2, 5,
+                          int64_t{1} << 62, INT64_MAX - 2, INT64_MAX - 1, INT64_MAX};
+  using Wide = __int128;
+  const auto holds = [](Interval found, Wide value) {
+    return value < INT64_MIN || value > INT64_MAX || found.contains(static_cast<int64_t>(value));
+  };
+  for (const int64_t a : ends) {
+    for (const int64_t b : ends) {
+      INFO(a << " and " << b);
+      const Interval x = Interval::point(a);
+      const Interval y = Interval::point(b);
+      CHECK(holds(x + y, Wide{a} + b));
+      CHECK(holds(x - y, Wide{a} - b));
+      CHECK(holds(x * y, Wide{a} * b));
+      CHECK(holds(x * y + Interval::point(5), Wide{a} * b + 5));
+      if (b == 0) continue;
+      const Wide quotient = floor_div(Wide{a}, Wide{b});
+      CHECK(holds(floor_div(x, y), quotient));
+      CHECK(holds(floor_mod(x, y), Wide{a} - quotient * b));
+      CHECK(holds(floor_div(hull(x, y), y), quotient));
+      CHECK(holds(floor_mod(hull(x, Interval::point(0)), y), Wide{a} - quotient * b));
+    }
+  }
 }
 
 TEST_CASE("interval arithmetic saturates instead of wrapping") {

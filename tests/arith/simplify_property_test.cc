@@ -2,9 +2,12 @@
 #include "ir/arith/linear.h"
 #include "ir/arith/simplify.h"
 #include "ir/equal.h"
+#include "ir/map.h"
 #include "tests/support/random_expr.h"
 
 #include <catch2/catch.hpp>
+
+#include <functional>
 
 namespace prunerc::ir {
 namespace {
@@ -104,6 +107,47 @@ TEST_CASE("simplification under facts keeps the value wherever they hold") {
     }
   }
   CHECK(num_compared > 20'000);
+}
+
+TEST_CASE("what data wrap to is the same after simplification") {
+  IrBuilder b("wraps");
+  const Expr shape[] = {b.int_imm(1)};
+  const BufferId buffer = b.add_buffer("A", DType::kI64, shape, Scope::kGlobal, BufferRole::kInput);
+  const Expr zero[] = {b.int_imm(0)};
+  const Expr word = b.load(buffer, zero);
+  // Folds to a constant.
+  const std::function<Expr(Expr, int64_t)> at = [&](Expr e, int64_t value) {
+    if (e.kind() == ExprKind::kLoad) return b.int_imm(value);
+    return map_children(b, e, [&](Expr part) { return at(part, value); });
+  };
+  const auto check = [&](Expr e) {
+    const Expr simple = simplify(b, e, VarRanges());
+    for (const int64_t value : {INT64_MIN, INT64_MIN + 1, int64_t{-3}, int64_t{0}, int64_t{7},
+                                int64_t{1} << 62, INT64_MAX - 1, INT64_MAX}) {
+      if (structural_equal(at(simple, value), at(e, value))) continue;
+      FAIL_CHECK(show(e) << " became " << show(simple) << ": of " << value << " it is "
+                         << show(at(simple, value)) << ", not " << show(at(e, value)));
+    }
+  };
+  const auto sum = [&](int64_t factor, int64_t constant) {
+    return b.add(b.mul(word, b.int_imm(factor)), b.int_imm(constant));
+  };
+  for (const int64_t x : {-2, -1, 1, 2, 3}) {
+    for (const int64_t c : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{5}, INT64_MAX}) {
+      const Expr lhs = sum(x, c);
+      for (const int64_t divisor : {-4, -3, -1, 1, 3, 8}) {
+        check(b.floordiv(lhs, b.int_imm(divisor)));
+        check(b.floormod(lhs, b.int_imm(divisor)));
+      }
+      for (const int64_t y : {-1, 1, 2}) {
+        for (const int64_t d : {int64_t{0}, int64_t{1}, INT64_MAX}) {
+          for (const ExprKind kind : {ExprKind::kMin, ExprKind::kMax, ExprKind::kLt, ExprKind::kLe,
+                                      ExprKind::kEq, ExprKind::kNe, ExprKind::kAdd, ExprKind::kSub})
+            check(b.binary(kind, lhs, sum(y, d)));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("every rule of the simplifier fires on random expressions or can be switched off alone") {

@@ -227,6 +227,77 @@ program t(A: f32[64]) -> (C: f32[64]) {
   CHECK(simplify(q).is(q));
 }
 
+TEST_CASE("the least and the largest of data that may wrap are not told by a difference") {
+  IrBuilder b("test");
+  const Expr shape[] = {b.int_imm(1)};
+  const BufferId a = b.add_buffer("A", DType::kI64, shape, Scope::kGlobal, BufferRole::kInput);
+  const Expr at[] = {b.int_imm(0)};
+  const Expr data = b.load(a, at);
+  const Expr next = b.add(data, b.int_imm(1));  // less than the data where that is the largest
+  const VarRanges ranges;
+  for (const ExprKind kind : {ExprKind::kMin, ExprKind::kMax}) {
+    const Expr simple = simplify(b, b.binary(kind, next, data), ranges);
+    INFO(show(simple));
+    CHECK(simple.kind() == kind);
+  }
+  const Expr small = b.floormod(data, b.int_imm(100));
+  CHECK(simplify(b, b.min(b.add(small, b.int_imm(1)), small), ranges).is(small));
+}
+
+TEST_CASE("comparisons with the ends of i64 keep their meaning") {
+  IrBuilder b("test");
+  const Expr x = b.fresh_var("x");
+  const VarRanges ranges;
+  for (const int64_t end : {INT64_MIN, INT64_MIN + 1, INT64_MIN + 2, INT64_MAX - 1, INT64_MAX}) {
+    const Expr bound = b.int_imm(end);
+    for (const Expr e : {b.le(x, bound), b.lt(x, bound), b.le(bound, x), b.lt(bound, x),
+                         b.eq(x, bound), b.ne(bound, x)}) {
+      const Expr simple = simplify(b, e, ranges);
+      INFO(show(e) << " became " << show(simple));
+      for (const int64_t value : {INT64_MIN, INT64_MIN + 1, int64_t{0}, INT64_MAX - 1, INT64_MAX}) {
+        Env env;
+        env.vars[x.as<Var>()->id.value] = value;
+        CHECK(value_of(simple, env) == value_of(e, env));
+      }
+    }
+  }
+}
+
+TEST_CASE("a constant near the ends of i64 does not move to the other side") {
+  IrBuilder b("test");
+  const Expr x = b.fresh_var("x");
+  const Expr y = b.fresh_var("y");
+  const VarRanges ranges;
+  const Expr far = b.sub(x, b.int_imm(INT64_MAX));
+  for (const Expr e : {b.lt(far, y), b.le(far, y), b.eq(far, y), b.le(y, far), b.ne(y, far)}) {
+    const Expr simple = simplify(b, e, ranges);
+    INFO(show(e) << " became " << show(simple));
+    Env env;
+    env.vars[x.as<Var>()->id.value] = 5;
+    for (const int64_t value : {0, 7}) {
+      env.vars[y.as<Var>()->id.value] = value;
+      CHECK(value_of(simple, env) == value_of(e, env));
+    }
+  }
+}
+
+TEST_CASE("the largest integer is no bound of what is made of it") {
+  Setup s({1000, 2, 2});
+  const Expr top = s.c(INT64_MAX);
+  const Expr half = s.c(int64_t{1} << 62);
+  CHECK(s.simple(s.b.lt(s.b.floordiv(top, s.b.add(s.v(0), s.c(2))), half)) != "0");
+  const Expr rest = s.b.sub(top, s.b.mul(s.v(1), half));
+  CHECK(s.simple(s.b.le(rest, s.b.mul(s.v(2), half))) != "0");  // holds of y = z = 1
+}
+
+TEST_CASE("a constant is cast as data are, rounded once") {
+  IrBuilder b("test");
+  const int64_t value = (int64_t{1} << 53) + (int64_t{1} << 29) + 1;  // above the middle of two f32
+  const Expr cast = b.cast(DType::kF32, b.int_imm(value));
+  REQUIRE(cast.as<FloatImm>() != nullptr);
+  CHECK(cast.as<FloatImm>()->value == 0x1p53 + 0x1p30);
+}
+
 TEST_CASE("a block's inside does not use what its place knows") {
   const Program p = parse_or_die(R"(
 program t(A: f32[64]) -> (C: f32[64]) {
@@ -238,6 +309,27 @@ program t(A: f32[64]) -> (C: f32[64]) {
   } }
 })");
   CHECK(simplify(p).is(p));
+}
+
+TEST_CASE("a condition is known below it as long as nothing stores to what it reads") {
+  const auto nested = [](const std::string& buffer, const std::string& where) {
+    return parse_or_die(
+        "program t(n: i64[1]) -> (m: i64[1], C: f32[4]) { for i in 4 @L0 { block "
+        "\"C\" @B0 [v: S(4) = i] " +
+        where + " { if " + buffer + "[0] < 4 { m[0] = 99 if " + buffer +
+        "[0] < 4 { C[v] = 1f32 } } } } }");
+  };
+  const auto count = [](const Program& p, std::string_view part) {
+    const std::string text = print(simplify(p));
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  CHECK(count(nested("m", ""), "m[0] < 4") == 2);
+  CHECK(count(nested("n", ""), "n[0] < 4") == 1);
+  CHECK(count(nested("m", "where m[0] < 4"), "m[0] < 4") == 3);
+  CHECK(count(nested("n", "where n[0] < 4"), "n[0] < 4") == 1);
 }
 
 TEST_CASE("a dead loop goes, an init without a body stays") {

@@ -152,6 +152,20 @@ TEST_CASE("no vector reaches further beyond a stack buffer than there is room") 
   CHECK(llvm(loaded).find("@llvm.masked.load.v256i64") != std::string::npos);
 }
 
+TEST_CASE("what a float is cast to may wrap in a vector as elsewhere") {
+  for (const char* value :
+       {"i64(f32(vi)*1e30f32) + vj < 10", "(i64(f32(vi)*1e30f32) + vj*8) // 8 < 10",
+        "(i64(f32(vi)*1e30f32) + vj*8) % 8 < 3"}) {
+    INFO(value);
+    const Program program = parse_or_die(
+        "program p(X: f32[1]) -> (Y: f32[3, 64]) { for i in 3 @L0 { for j in 64 @L1 vectorized { "
+        "block "
+        "\"Y\" @B0 [vi: S(3) = i, vj: S(64) = j] { Y[vi, vj] = select(" +
+        std::string(value) + ", 1f32, 0f32) } } } }");
+    CHECK(compare_with_interpreter(program, program, 1) == "");
+  }
+}
+
 TEST_CASE("copies of an unrolled loop share a buffer on the stack") {
   const std::string text = R"(program p(X: f32[16, 2000]) -> (Y: f32[16, 2000]) {
     buffer T: f32[16, 2000] local

@@ -68,6 +68,44 @@ TEST_CASE("a constant that is chosen among integers and floats is a float") {
   check_near(y, {14, 15.5}, 0);
 }
 
+TEST_CASE("subscripts at the ends of i64 keep their meaning") {
+  const Tensor x = values(DType::kF32, {3}, {1, 2, 3});
+  const auto run = [&](const std::string& value) {
+    return run_one("op f(X: f32[3]) -> (Y: f32[3]) { Y[i] = " + value + "; }", "f", {}, {x});
+  };
+  check_near(run("X[(if i <= 9223372036854775807 then i else 0)]"), {1, 2, 3}, 0);
+  check_near(run("X[(if 9223372036854775807 / (i + 2) < 4611686018427387904 then i else 0)]"),
+             {1, 2, 3}, 0);
+  // Farther apart than i64 tells, so that no padded copy can hold them.
+  check_near(run("sum[k in -1..2, j in 0..3] (X[k * 4611686018427387903 - j] or 0) * X[i]"),
+             {1, 2, 3}, 0);
+}
+
+TEST_CASE("constants do not move to sides that data then leave i64 on") {
+  Tensor a = values(DType::kI64, {2}, {0, 0});
+  for (int64_t i = 0; i < 2; ++i) a.set_int(i, (int64_t{1} << 62) - 1);
+  const Tensor y = run_one(
+      "op f(A: i64[2]) -> (Y: f32[12]) { Y[i] = if i >= 7 && A[0] % 4611686018427387904 + "
+      "A[1] % 4611686018427387904 < i - 5 then 1 else 0; }",
+      "f", {}, {a});
+  check_near(y, std::vector<double>(12, 0), 0);
+}
+
+TEST_CASE("a constant that is cast to f32 is rounded once, as data are") {
+  Tensor a = values(DType::kI64, {1}, {0});
+  a.set_int(0, 9007199791611905);
+  const Tensor y = run_one(
+      "op f(A: i64[1]) -> (Y: f32[1]) { Y[i] = f32(9007199791611905) - f32(A[i]); }", "f", {}, {a});
+  check_near(y, {0}, 0);
+}
+
+TEST_CASE("a file may begin with a byte order mark and end its lines as Windows does") {
+  const std::string text =
+      "op f(X: f32[2]) -> (Y: f32[2]) {  // doubles\r\n  Y[i] = X[i] * 2;\r\n}\r\n";
+  check_near(run_one("\xEF\xBB\xBF" + text, "f", {}, {values(DType::kF32, {2}, {1, 2})}), {2, 4},
+             0);
+}
+
 TEST_CASE("an argument of an fn may stand under one condition, however often") {
   const Tensor y = run_one(
       "fn g(v, i) = if i > 0 then v * v else 0;"

@@ -46,6 +46,32 @@ constexpr int kDeep = 100'000;
 
 }  // namespace
 
+TEST_CASE("arithmetic of indices that leaves i64 is refused wherever it stands") {
+  for (const char* value : {"X[(if i * 4611686018427387904 > 0 then 1 else 0) + i * 0]",
+                            "X[0] + f32(i64(f32(i)) + i * 9223372036854775807)",
+                            "X[0] + f32(i64(i > 1) + i * 9223372036854775807)",
+                            "X[select(i * 4611686018427387904 > 0, 1, 0) + i % 2]",
+                            "f32(i64(i * 4611686018427387904 > 0) + i)",
+                            "f32((sum[k in 0..2 | k * 9223372036854775807 * 3 > 5] k) + i)"}) {
+    INFO(value);
+    CHECK(contains(refused(op_with(value)), "IndexWraps"));
+  }
+}
+
+TEST_CASE("a const that lost its fraction is no float, but it is an extent") {
+  const std::string text = "const HALF = 1/2; const N = 9/2; op f(X: f32[N]) -> (Y: f32[N]) {";
+  CHECK(contains(refused(text + " Y[i] = X[i] * HALF; }"), "InexactQuotient"));
+  const ir::Program program = compile_or_die(text + " Y[i] = X[i + HALF]; }");
+  CHECK(program.buffers()[0].shape[0].as<ir::IntImm>()->value == 4);
+}
+
+TEST_CASE("what an inner reduction is kept in has a size, too") {
+  const std::string outer =
+      "sum[a in 0..1048576, b in 0..1048576, c in 0..1048576, d in 0..1048576]";
+  CHECK(contains(refused(op_with(outer + " (max[k] (X[k] * f32(a + b + c + d)))")),
+                 "TensorTooLarge"));
+}
+
 TEST_CASE("nesting of a hundred thousand levels is refused and does not overflow the stack") {
   const std::string open[] = {"(",       "-",    "!",        "if true then 1 else ",
                               "f32(",    "exp(", "X[",       "sum[k",

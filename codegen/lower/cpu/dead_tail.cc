@@ -191,7 +191,7 @@ bool goes_by_vectors(const Access& a) {
 
 std::optional<Linear> difference_of(IrBuilder& b, Expr condition, const VarRanges& ranges) {
   const BinaryNode* node = as_binary(condition);
-  if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_load(condition)) return {};
+  if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_data(condition)) return {};
   if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
   const Linear out = to_linear(b, node->lhs, ranges) - to_linear(b, node->rhs, ranges);
   return node->kind == ExprKind::kLe ? out + int64_t{-1} : out;

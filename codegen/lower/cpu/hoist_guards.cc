@@ -282,6 +282,7 @@ class GuardHoisting {
     const BinaryNode* node = as_binary(c.condition);
     if (node == nullptr || node->lhs.dtype() != DType::kI64) return {};
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
+    if (has_data(c.condition)) return {};  // which may wrap
     const VarRanges::Mark mark = ranges_.mark();
     std::vector<VarId> inner;
     for (const Loop* loop : c.tile_loops) {
@@ -402,7 +403,7 @@ class GuardHoisting {
   // The number of iterations v = 0, 1, ... for which c holds, if they are the first ones.
   Expr upper_limit(const Loop& loop, Expr c) {
     const BinaryNode* node = as_binary(c);
-    if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_load(c)) return {};
+    if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_data(c)) return {};
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
     Linear rest = to_linear(b_, node->lhs, ranges_) - to_linear(b_, node->rhs, ranges_);
     int64_t factor = 0;

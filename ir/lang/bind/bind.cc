@@ -90,15 +90,9 @@ void Binder::bind_globals() {
 
 const Node* Binder::bind_const(const AstConst& item) {
   const Node* value = bind(item.value);
-  if (value != nullptr && !value->is_constant()) {
-    sink_.report<LangDiag::kNotConstant>(item.value->range, "the value of a const", "number");
-    return nullptr;
-  }
-  if (value == nullptr || value->quotient == nullptr) return value;
-  Node exact = *value;
-  exact.quotient = nullptr;
-  op_->nodes.push_back(exact);
-  return &op_->nodes.back();
+  if (value == nullptr || value->is_constant()) return value;
+  sink_.report<LangDiag::kNotConstant>(item.value->range, "the value of a const", "number");
+  return nullptr;
 }
 
 bool Binder::declare(const AstName& name, Symbol symbol) {

@@ -9,9 +9,6 @@ using ir::DType;
 
 namespace {
 
-/// Every tensor stays below this.
-constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
-
 /// Calls f(name) for each name that an expression could read.
 template <typename F>
 void for_each_name(const AstExpr* expr, F&& f) {

@@ -62,6 +62,8 @@ class Lexer {
       : text_(sources.text(file)), file_(file), sink_(sink) {}
 
   std::vector<Token> run() {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors begin files so
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     while (!sink_.is_full()) {
       skip_blanks();
       if (at_ >= text_.size()) break;
