@@ -94,6 +94,9 @@ class KernelPrinter {
   bool can_be_async(const ir::Store& store, const ir::Load& load, int64_t bytes) const;
   std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
                                     const ir::Loop& loop);
+  // Blocks of bytes whose rows become columns (print_transpose.cc).
+  bool transposed_copy(const ir::Loop& rows);
+
   // Tensor instructions and their operands (print_tensor.cc).
   void tensor_loop(const ir::Loop& loop, const ir::TensorIntrinsic& intrinsic);
   std::string tensor_operand(const ir::TensorIntrinsic& intrinsic, std::size_t index,

@@ -166,10 +166,13 @@ class Shaping {
   Result<void> shape_operand(const ir::Access& access, std::array<std::size_t, 2> groups,
                              MatrixOperand* out) {
     groups = in_order(access, groups);
-    out->k_last = groups[1] == kK;
     out->widest = widest(access, groups[1]);
+    // Instructions take bytes along k only, and nothing turns them but their fetch.
+    out->turns = groups[1] != kK && ir::byte_size(s_.program().buffer(access.buffer).dtype) == 1;
+    if (out->turns) std::swap(groups[0], groups[1]);
+    out->k_last = groups[1] == kK;
     // What computes the operand is inlined into the copy, never into the product.
-    if (is_matrix(access, groups) && !is_computed(access.buffer)) return {};
+    if (!out->turns && is_matrix(access, groups) && !is_computed(access.buffer)) return {};
     const std::vector<std::string> to = outputs(access, groups);
     PRUNERC_TRY(out->copy, s_.reindex_cache_read(id_, index_of(access.buffer), ir::Scope::kGlobal,
                                                  map_text(names_, to)));

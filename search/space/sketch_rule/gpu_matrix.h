@@ -15,12 +15,14 @@
 
 namespace prunerc::search {
 
-/// A factor: [outside.., m, k] or [outside.., k, n], in the order in which its elements lie.
+/// A factor: [outside.., m, k] or [outside.., k, n], in the order in which its elements lie; but
+/// bytes always as rows along k.
 struct MatrixOperand {
   ir::BlockId copy;    // writes it, padded; fused and inlined stages are in here
   bool k_last = true;  // rows run along k
   int rank = 2;
   int64_t widest = 1;  // elements that one vector of a fetch can have
+  bool turns = false;  // bytes that lie across k: vectors of a fetch, too, and it turns them
 };
 
 /// C[outside.., m, n] += A[outside.., m, k]*B[outside.., k, n], a loop for each variable.

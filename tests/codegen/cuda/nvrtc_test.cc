@@ -77,6 +77,7 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   pr_mma_m16n8k16_bf16(v, r4, r2);
   pr_mma_m16n8k8_tf32(v, r4, r2);
   pr_mma_m16n8k32_s8(n, r4, r2);
+  pr_transpose_4x4(r4);
   unsigned a8[8], b8[8], a4[4], b4[4], a2[2], b2[2];
   float d[8];
   int e[8];
