@@ -362,6 +362,33 @@ TEST_CASE("tensor instructions are proposed where target, types and precision al
   CHECK(num_tensor_sketches(product_text("f32", "f32", 32), "cuda:sm_80 allow_tf32=1") >= 2);
 }
 
+TEST_CASE("bytes that lie across K get tiles along it, for warps and for warpgroups") {
+  const Task task = make_task("t", parse_or_die(product_text("i8", "i32", 512)),
+                              *ir::target_from_string("cuda-host:sm_90a"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  int num_warp = 0, num_warpgroup = 0;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const std::string& name = space->sketches[s].name;
+    const bool is_warp = name.find("tensor") != name.npos;
+    const bool is_warpgroup = name.find("wgmma") != name.npos;
+    if (!is_warp && !is_warpgroup) continue;
+    num_warp += is_warp ? 1 : 0;
+    num_warpgroup += is_warpgroup ? 1 : 0;
+    const std::string trace = schedule::print(space->sketches[s].trace);
+    INFO(name << "\n" << trace);
+    CHECK(num_times(trace, "reindex_cache_read(") == 1);
+    // Both factors of mma.sync come by ldmatrix, none byte by byte.
+    CHECK(num_times(trace, "tensorize(") == (is_warp ? 3 : 1));
+    CHECK(num_times(trace, "bulk_copy(") == 0);
+    const Result<Candidate> made = instantiate(task, *space, static_cast<int>(s), {});
+    REQUIRE_OK(made);
+    check_candidate(task, *made);
+  }
+  CHECK(num_warp >= 2);
+  CHECK(num_warpgroup >= 5);
+}
+
 TEST_CASE(
     "a tensor sketch pads to its tiles, whatever they are, and takes the smaller side for n") {
   const ir::Program base = *ir::parse(product_text("f16", "f32", 3));
