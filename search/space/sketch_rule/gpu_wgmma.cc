@@ -469,6 +469,8 @@ class GpuWgmma {
     PRUNERC_TRY(const TurningLoops cut, cut_to_turn(context_, operand, loops, kThreads));
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 s_.split(cut.outer, {Int(-1), Int(tile_.warpgroups)}));
+    // Reads of all blocks are under way before the first one is turned.
+    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
     PRUNERC_TRY_VOID(s_.bind(cut.threads, "thread.x"));
     return s_.bind(parts[1], "thread.y");
   }
