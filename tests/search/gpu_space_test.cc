@@ -363,7 +363,7 @@ TEST_CASE("tensor instructions are proposed where target, types and precision al
 }
 
 TEST_CASE("bytes that lie across K get tiles along it, for warps and for warpgroups") {
-  const Task task = make_task("t", parse_or_die(product_text("i8", "i32", 512)),
+  const Task task = make_task("t", parse_or_die(product_text("i8", "i32", 64)),
                               *ir::target_from_string("cuda-host:sm_90a"));
   const Result<SearchSpace> space = make_space(task);
   REQUIRE_OK(space);
