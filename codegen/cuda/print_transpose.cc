@@ -102,33 +102,34 @@ bool KernelPrinter::transposed_copy(const Loop& rows) {
   if (block->condition.defined()) ranges_.assume(block->condition);
   const std::optional<Expr> from = lane_base(block->load->buffer, block->load->indices, rows);
   ranges_.rewind(inside);
-  const bool fits = to && from;
-  if (fits) {
+  if (to && from) {
+    const auto at = [&](BufferId id, Expr base, const Var* var, int64_t i) {
+      return address(id,
+                     simplify(b_, substitute(b_, base, VarMap{{var->id, b_.int_imm(i)}}), ranges_));
+    };
     line(block->guard.defined() ? fmt::format("if ({}) {{", value(block->guard).text) : "{");
     ++indent_;
     const std::string words = fresh("v");
     line(fmt::format("unsigned {}[{}];", words, kWord));
+    const Var* const column = block->columns->var;
     for (int64_t c = 0; c < kWord; ++c) {
-      const VarMap here = {{block->columns->var->id, b_.int_imm(c)}};
-      const std::string source =
-          address(block->load->buffer, simplify(b_, substitute(b_, *from, here), ranges_));
+      const std::string places =
+          fmt::format("{} + {}, {}", words, c, at(block->load->buffer, *from, column, c));
+      const VarMap here = {{column->id, b_.int_imm(c)}};
       line(block->condition.defined()
-               ? fmt::format("pr_copy_zfill<{}>({} + {}, {}, {});", kWord, words, c, source,
+               ? fmt::format("pr_copy_zfill<{}>({}, {});", kWord, places,
                              value(substitute(b_, block->condition, here)).text)
-               : fmt::format("pr_load<{}>({} + {}, {});", kWord, words, c, source));
+               : fmt::format("pr_load<{}>({});", kWord, places));
     }
     line(fmt::format("pr_transpose_4x4({});", words));
     for (int64_t r = 0; r < kWord; ++r) {
-      const VarMap here = {{rows.var->id, b_.int_imm(r)}};
-      line(fmt::format(
-          "pr_store<{}>({}, {} + {});", kWord,
-          address(block->store->buffer, simplify(b_, substitute(b_, *to, here), ranges_)), words,
-          r));
+      line(fmt::format("pr_store<{}>({}, {} + {});", kWord,
+                       at(block->store->buffer, *to, rows.var, r), words, r));
     }
     close();
   }
   ranges_.rewind(mark);
-  return fits;
+  return to && from;
 }
 
 }  // namespace prunerc::codegen
