@@ -14,6 +14,15 @@ namespace prunerc::codegen {
 
 using namespace ir;
 
+// for r in 4 unrolled { for c in 4 vectorized {
+//   if guard { dst[.., r, .., c] = condition of c ? src[.., c, .., r] : 0 } } }
+struct ByteBlock {
+  const Loop* columns = nullptr;
+  const Store* store = nullptr;
+  const Load* load = nullptr;
+  Expr guard, condition;  // may be none
+};
+
 namespace {
 
 constexpr int64_t kWord = 4;  // bytes of a word, words of a block
@@ -27,15 +36,6 @@ bool is_zero(Expr e) {
   const IntImm* integer = e.as<IntImm>();
   return integer != nullptr && integer->value == 0;
 }
-
-// for r in 4 unrolled { for c in 4 vectorized {
-//   if guard { dst[.., r, .., c] = condition of c ? src[.., c, .., r] : 0 } } }
-struct ByteBlock {
-  const Loop* columns = nullptr;
-  const Store* store = nullptr;
-  const Load* load = nullptr;
-  Expr guard, condition;  // may be none
-};
 
 class ByteBlockMatcher {
  public:
@@ -94,6 +94,9 @@ bool KernelPrinter::transposed_copy(const Loop& rows) {
     return false;
   }
   const VarRanges::Mark mark = ranges_.mark();
+  // Printed before it is assumed.
+  const std::string begin =
+      block->guard.defined() ? fmt::format("if ({}) {{", value(block->guard).text) : "{";
   ranges_.bind(block->columns->var, block->columns->extent);
   if (block->guard.defined()) ranges_.assume(block->guard);
   const VarRanges::Mark inside = ranges_.mark();
@@ -103,33 +106,37 @@ bool KernelPrinter::transposed_copy(const Loop& rows) {
   const std::optional<Expr> from = lane_base(block->load->buffer, block->load->indices, rows);
   ranges_.rewind(inside);
   if (to && from) {
-    const auto at = [&](BufferId id, Expr base, const Var* var, int64_t i) {
-      return address(id,
-                     simplify(b_, substitute(b_, base, VarMap{{var->id, b_.int_imm(i)}}), ranges_));
-    };
-    line(block->guard.defined() ? fmt::format("if ({}) {{", value(block->guard).text) : "{");
+    line(begin);
     ++indent_;
-    const std::string words = fresh("v");
-    line(fmt::format("unsigned {}[{}];", words, kWord));
-    const Var* const column = block->columns->var;
-    for (int64_t c = 0; c < kWord; ++c) {
-      const std::string places =
-          fmt::format("{} + {}, {}", words, c, at(block->load->buffer, *from, column, c));
-      const VarMap here = {{column->id, b_.int_imm(c)}};
-      line(block->condition.defined()
-               ? fmt::format("pr_copy_zfill<{}>({}, {});", kWord, places,
-                             value(substitute(b_, block->condition, here)).text)
-               : fmt::format("pr_load<{}>({});", kWord, places));
-    }
-    line(fmt::format("pr_transpose_4x4({});", words));
-    for (int64_t r = 0; r < kWord; ++r) {
-      line(fmt::format("pr_store<{}>({}, {} + {});", kWord,
-                       at(block->store->buffer, *to, rows.var, r), words, r));
-    }
+    turn_words(*block, rows, *from, *to);
     close();
   }
   ranges_.rewind(mark);
   return to && from;
+}
+
+// Words `from` each column, turned, `to` each row.
+void KernelPrinter::turn_words(const ByteBlock& block, const Loop& rows, Expr from, Expr to) {
+  const auto at = [&](BufferId id, Expr base, const Var* var, int64_t i) {
+    return address(id,
+                   simplify(b_, substitute(b_, base, VarMap{{var->id, b_.int_imm(i)}}), ranges_));
+  };
+  const std::string words = fresh("v");
+  line(fmt::format("unsigned {}[{}];", words, kWord));
+  const Var* const column = block.columns->var;
+  for (int64_t c = 0; c < kWord; ++c) {
+    const std::string places =
+        fmt::format("{} + {}, {}", words, c, at(block.load->buffer, from, column, c));
+    const VarMap here = {{column->id, b_.int_imm(c)}};
+    line(block.condition.defined() ? fmt::format("pr_copy_zfill<{}>({}, {});", kWord, places,
+                                                 value(substitute(b_, block.condition, here)).text)
+                                   : fmt::format("pr_load<{}>({});", kWord, places));
+  }
+  line(fmt::format("pr_transpose_4x4({});", words));
+  for (int64_t r = 0; r < kWord; ++r) {
+    line(fmt::format("pr_store<{}>({}, {} + {});", kWord, at(block.store->buffer, to, rows.var, r),
+                     words, r));
+  }
 }
 
 }  // namespace prunerc::codegen
