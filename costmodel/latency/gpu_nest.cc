@@ -262,12 +262,19 @@ class Counter {
     return width;
   }
 
+  // Nothing is computed; conditions of selects do not count.
+  bool is_copy() const {
+    const NestOps& ops = nest_.ops;
+    return nest_.accesses.size() == 2 &&
+           ops.add + ops.mul + ops.simple + ops.divide + ops.special == 0;
+  }
+
   // Are these rows of a block of bytes that the thread turns: words (codegen/DESIGN.md, 50)?
   bool is_turned(const NestAccess& a) const {
     const auto is_word = [&](std::size_t i, ir::LoopKind kind) {
       return nest_.loops[i].kind == kind && nest_.loops[i].extent.is(kWord);
     };
-    return depth_ >= 2 && a.element_bytes == 1 && !a.is_write &&
+    return depth_ >= 2 && is_copy() && a.element_bytes == 1 && !a.is_write &&
            is_word(depth_ - 2, ir::LoopKind::kUnrolled) &&
            is_word(depth_ - 1, ir::LoopKind::kVectorized) &&
            table_.address_step(a, depth_ - 2).is(1);
