@@ -102,6 +102,23 @@ TEST_CASE("bytes are multiplied by wgmma whose rows run along the sum, or are tu
   }
 }
 
+TEST_CASE("a product whose bytes no three warpgroups turn leaves the one beside it to them",
+          "[gpu]") {
+  Rng rng(12);
+  check_sketch({"mixed", parse_or_die(R"(
+program p(A: i8[192, 128], B: i8[128, 128], F: i8[128, 32]) -> (C: i32[192, 128], D: i32[192, 32]) {
+  for i in 192 { for j in 128 { for k in 128 {
+    block "C" [vi: S(192) = i, vj: S(128) = j, vk: R(128) = k] {
+      init { C[vi, vj] = 0i32 }
+      C[vi, vj] = C[vi, vj] + i32(A[vi, vk])*i32(B[vj, vk]) } } } }
+  for m in 192 { for n in 32 { for l in 128 {
+    block "D" [wm: S(192) = m, wn: S(32) = n, wl: R(128) = l] {
+      init { D[wm, wn] = 0i32 }
+      D[wm, wn] = D[wm, wn] + i32(A[wm, wl])*i32(F[wl, wn]) } } } }
+})")},
+               0, &rng, "192x128", 1);
+}
+
 TEST_CASE("bytes come in bulk where rows run along the sum, else in words that threads turn") {
   for (const bool is_across : {false, true}) {
     const NamedProgram op = bytes_product(128, 64, 256, is_across ? "256, 64" : "64, 256",
