@@ -278,6 +278,16 @@ op mlp<M=48, K=32, N=96, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32
   let T[i,j] = f16(max(sum:f32[k] A[i,k] * B[k,j], 0));
   E[i,l] = sum:f32[j] T[i,j] * D[j,l];
 }
+op byte_chain<H=2, T=64, S=64, E=32>(Q: i8[H,T,E], K: i8[H,S,E], V: i8[H,S,E]) -> (O: i32[H,T,E]) {
+  let a[h,t,s] = sum:i32[e] Q[h,t,e] * K[h,s,e];
+  let p[h,t,s] = i8(clamp(a[h,t,s], -128, 127));
+  O[h,t,e]     = sum:i32[s] p[h,t,s] * V[h,s,e];
+}
+op byte_chain_across<H=2, T=64, S=64, E=32>(Q: i8[H,T,E], K: i8[H,S,E], V: i8[H,S,E]) -> (O: i32[H,T,E]) {
+  let a[h,t,s] = sum:i32[e] Q[h,t,e] * K[h,s,e];
+  let p[h,s,t] = i8(clamp(a[h,t,s], -128, 127));
+  O[h,t,e]     = sum:i32[s] p[h,s,t] * V[h,s,e];
+}
 )";
 
 // Keys in tiles, each with its own maximum, which a later kernel combines.
@@ -332,6 +342,8 @@ constexpr Row kChainRows[] = {
     {nullptr, "grouped", ""},
     {nullptr, "biased", ""},
     {nullptr, "mlp", ""},
+    {nullptr, "byte_chain", ""},
+    {nullptr, "byte_chain_across", ""},
 };
 
 constexpr Row kSingleChainRows[] = {
