@@ -216,7 +216,7 @@ std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVaria
     is_last = is_last || mapped.mappings.size() == rank;
     const schedule::Schedule before = context.schedule.fork();
     Result<MatrixProduct> product =
-        to_matrix_product(context, mapped.block, mapped.mappings.back());
+        to_matrix_product(context, mapped.block, mapped.mappings.back(), variant.turns_bytes);
     const bool turns = product.ok() && (product->a.turns || product->b.turns);
     if (product.ok() && (divides || !turns) &&
         (!wants_wgmma || can_gpu_wgmma(context, mapped.block))) {
@@ -323,6 +323,8 @@ std::vector<GpuVariant> gpu_variants() {
        .split_reduction = true,
        .staged = true,
        .swizzled = true},
+      // Bytes that cp.async brings as they lie.
+      {.name = "gpu+tensor+across", .mapping = 1, .turns_bytes = false},
   };
 }
 

@@ -58,8 +58,8 @@ std::string map_text(const std::vector<std::string>& from, const std::vector<std
 // The block as it came, and what the mapping makes of its variables.
 class Shaping {
  public:
-  Shaping(SketchContext& context, BlockId id, const TensorMapping& mapping)
-      : s_(context.schedule), id_(id), mapping_(mapping) {}
+  Shaping(SketchContext& context, BlockId id, const TensorMapping& mapping, bool turns_bytes)
+      : s_(context.schedule), id_(id), mapping_(mapping), turns_bytes_(turns_bytes) {}
 
   Result<MatrixProduct> run() {
     PRUNERC_TRY(product_.tensor, ir::find_tensor(mapping_.intrinsic));
@@ -168,7 +168,8 @@ class Shaping {
     groups = in_order(access, groups);
     out->widest = widest(access, groups[1]);
     // Instructions take bytes along k only, and nothing turns them but their fetch.
-    out->turns = groups[1] != kK && ir::byte_size(s_.program().buffer(access.buffer).dtype) == 1;
+    out->turns = turns_bytes_ && groups[1] != kK &&
+                 ir::byte_size(s_.program().buffer(access.buffer).dtype) == 1;
     if (out->turns) std::swap(groups[0], groups[1]);
     out->k_last = groups[1] == kK;
     // What computes the operand is inlined into the copy, never into the product.
@@ -228,6 +229,7 @@ class Shaping {
   schedule::Schedule& s_;
   BlockId id_;
   const TensorMapping& mapping_;
+  bool turns_bytes_;
   std::vector<std::string> names_;  // of the block's variables, in maps
   MatrixProduct product_;
 };
@@ -345,8 +347,8 @@ std::vector<TensorMapping> matrix_mappings(const schedule::Schedule& schedule, B
 }
 
 Result<MatrixProduct> to_matrix_product(SketchContext& context, BlockId block,
-                                        const TensorMapping& mapping) {
-  return Shaping(context, block, mapping).run();
+                                        const TensorMapping& mapping, bool turns_bytes) {
+  return Shaping(context, block, mapping, turns_bytes).run();
 }
 
 Result<void> pad_operands(SketchContext& context, const TensorMapping& mapping,
