@@ -111,6 +111,16 @@ template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
   *(typename pr_vec_<BYTES>::type*)dst = v;
 }
 
+// Byte j of word i becomes byte i of word j.
+PR_FN void pr_transpose_4x4(unsigned (&v)[4]) {
+  const unsigned a = __byte_perm(v[0], v[1], 0x5140), b = __byte_perm(v[2], v[3], 0x5140);
+  const unsigned c = __byte_perm(v[0], v[1], 0x7362), d = __byte_perm(v[2], v[3], 0x7362);
+  v[0] = __byte_perm(a, b, 0x5410);
+  v[1] = __byte_perm(a, b, 0x7632);
+  v[2] = __byte_perm(c, d, 0x5410);
+  v[3] = __byte_perm(c, d, 0x7632);
+}
+
 // ---- Shared memory without bank conflicts. ----
 // Where element `i` of a swizzled buffer is: pieces of 16 bytes change places with the row.
 template <int W, int BYTES> PR_FN int pr_swizzled(int i) {

@@ -155,6 +155,13 @@ template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
   __builtin_memcpy(&v, local, BYTES);
   *(V*)dst = v;
 }
+// Byte j of word i becomes byte i of word j.
+PR_FN void pr_transpose_4x4(unsigned (&v)[4]) {
+  unsigned turned[4] = {0, 0, 0, 0};
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) turned[j] |= ((v[i] >> (8 * j)) & 255u) << (8 * i);
+  for (int i = 0; i < 4; ++i) v[i] = turned[i];
+}
 
 // ---- Shared memory without bank conflicts. ----
 template <int W, int BYTES> PR_FN int pr_swizzled(int i) {

@@ -262,7 +262,7 @@ void KernelPrinter::nest_of(const Loop& loop) {
     loop_body(loop);
   } else if (loop.loop_kind == LoopKind::kVectorized || is_update(loop)) {
     vector_loop(loop);
-  } else {
+  } else if (!transposed_copy(loop)) {
     serial_loop(loop);
   }
   if (attr_of(loop, kCommitAttr)) line("pr_cp_async_commit();");

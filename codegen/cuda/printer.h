@@ -45,6 +45,8 @@ bool is_wgmma(const ir::TensorIntrinsic& intrinsic);
 /// Of K in one such product. Units: bytes of a factor's row.
 inline constexpr int64_t kWgmmaBytesOfK = 32;
 
+struct ByteBlock;  // print_transpose.cc
+
 class KernelPrinter {
  public:
   KernelPrinter(const ir::Program& program, const GpuStorage& storage, const Kernel& kernel,
@@ -94,6 +96,10 @@ class KernelPrinter {
   bool can_be_async(const ir::Store& store, const ir::Load& load, int64_t bytes) const;
   std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
                                     const ir::Loop& loop);
+  // Blocks of bytes whose rows become columns (print_transpose.cc).
+  bool transposed_copy(const ir::Loop& rows);
+  void turn_words(const ByteBlock& block, const ir::Loop& rows, ir::Expr from, ir::Expr to);
+
   // Tensor instructions and their operands (print_tensor.cc).
   void tensor_loop(const ir::Loop& loop, const ir::TensorIntrinsic& intrinsic);
   std::string tensor_operand(const ir::TensorIntrinsic& intrinsic, std::size_t index,

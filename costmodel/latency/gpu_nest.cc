@@ -29,6 +29,8 @@ constexpr double kGlobalLatency = 450;
 /// Registers of a thread for what it has asked for.
 constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
+/// Bytes that a thread turns with one word.
+constexpr double kWord = 4;
 /// Code that a partition keeps beside it.
 constexpr double kCodeBytes = 12 * 1024, kInstructionBytes = 16;
 constexpr double kBarrierCycles = 30;
@@ -260,6 +262,24 @@ class Counter {
     return width;
   }
 
+  // Nothing is computed; conditions of selects do not count.
+  bool is_copy() const {
+    const NestOps& ops = nest_.ops;
+    return nest_.accesses.size() == 2 &&
+           ops.add + ops.mul + ops.simple + ops.divide + ops.special == 0;
+  }
+
+  // Are these rows of a block of bytes that the thread turns: words (codegen/DESIGN.md, 50)?
+  bool is_turned(const NestAccess& a) const {
+    const auto is_word = [&](std::size_t i, ir::LoopKind kind) {
+      return nest_.loops[i].kind == kind && nest_.loops[i].extent.is(kWord);
+    };
+    return depth_ >= 2 && is_copy() && a.element_bytes == 1 && !a.is_write &&
+           is_word(depth_ - 2, ir::LoopKind::kUnrolled) &&
+           is_word(depth_ - 1, ir::LoopKind::kVectorized) &&
+           table_.address_step(a, depth_ - 2).is(1);
+  }
+
   // Accesses of one thread. Written-out loops load each element once: it stays in a register. Not so
   // global memory under a condition, which cannot be read ahead.
   Sym accesses(const NestAccess& a, ir::Scope scope) const {
@@ -300,7 +320,7 @@ class Counter {
       return;
     }
     // Of global memory the compiler does not know that it is aligned.
-    const Sym width = scope == ir::Scope::kShared ? joined(a) : Sym(1);
+    const Sym width = scope == ir::Scope::kShared ? joined(a) : is_turned(a) ? kWord : Sym(1);
     const WarpRequest request = warp_request(table_, nest_, a, kSectorBytes, width);
     const Sym requests =
         count / width * warps_ * nest_.active * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0));

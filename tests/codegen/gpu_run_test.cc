@@ -218,6 +218,17 @@ TEST_CASE("indices that are values, and whole numbers that data make", "[gpu]") 
   }
 }
 
+TEST_CASE("sine and cosine of f64 are the library's, of large arguments too", "[gpu]") {
+  for (const char* value : {"sin(X[v % 8] + f64(v))", "cos(X[v % 8] - f64(v))",
+                            "sin(X[v % 8]*1e18f64)", "cos(X[v % 8]*1e18f64)"}) {
+    CAPTURE(value);
+    const ir::Program base = parse_or_die(elements(100, "f64", value));
+    schedule::Schedule s(base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], "thread.x"));
+    CHECK(compare_on_host(base, s.program(), gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
 TEST_CASE("an f64 is rounded to 16 bits once", "[gpu]") {
   // Beside the middle of two numbers of 16 bits, which is what an f32 would make of them.
   const std::pair<const char*, const char*> cases[] = {

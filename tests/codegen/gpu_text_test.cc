@@ -153,6 +153,78 @@ TEST_CASE("what conditions choose comes in vectors where it is read in any case,
   CHECK(num_vectors("select(vj < 64, select(C[vi] < 0f32, D[vj], 2f32), 1f32)") == 0);
 }
 
+// Blocks of 4 x 4 bytes of A, rows for columns, through the shared tile T: `value` of T[vn, vk], what is `read`
+// of it. A note keeps the block's `guard` inside of the loop over rows.
+Program turned(const std::string& value, int64_t columns = 32, const std::string& guard = "",
+               const std::string& read = "T[wn, wk]") {
+  const std::string note = guard.empty() ? "" : "{note = 1} ";
+  return parse_or_die("program p(A: i8[64, " + std::to_string(columns) + R"(]) -> (B: i8[32, 64]) {
+  buffer T: i8[32, 64] shared
+  for b in 1 bind(block.x) {
+    for h in 16 { for t in 8 bind(thread.x) { for r in 4 unrolled )" +
+                      note + R"({ for c in 4 vectorized {
+      block "T" [vn: S(32) = t*4 + r, vk: S(64) = h*4 + c] )" +
+                      guard + " { T[vn, vk] = " + value + R"( } } } } }
+    for h2 in 32 { for t2 in 8 bind(thread.x) { for v in 8 vectorized {
+      block "B" [wn: S(32) = h2, wk: S(64) = t2*8 + v] { B[wn, wk] = )" +
+                      read + R"( } } } }
+  }
+})");
+}
+
+TEST_CASE("blocks of bytes whose rows become columns are turned in registers", "[gpu]") {
+  const auto text_of_turned = [](const std::string& value, int64_t columns = 32) {
+    const Program program = turned(value, columns);
+    CAPTURE(value);
+    CHECK(compare_on_host(program, program, gpu_target(), 1, kTwoOrders) == "");
+    const Result<codegen::Artifact> text = codegen::print_cuda_artifact(program, gpu_target());
+    REQUIRE_OK(text);
+    return text->bytes;
+  };
+  const auto is_turned = [&](const std::string& value, int64_t columns = 32) {
+    return num_times(text_of_turned(value, columns), "pr_transpose_4x4(") == 1;
+  };
+  const std::string plain = text_of_turned("A[vk, vn]");
+  CHECK(num_times(plain, "pr_transpose_4x4(") == 1);
+  CHECK(num_times(plain, "pr_load<4>(") == 4);
+  CHECK(num_times(plain, "pr_store<4>(") == 4);
+  CHECK(is_turned("A[vk, vn]", 36));
+  // Words that are left out, from the middle of a block on, and blocks.
+  CHECK(num_times(text_of_turned("select(vk < 61, A[vk, vn], 0i8)"), "pr_copy_zfill<4>(") == 4);
+  CHECK(is_turned("select(vn < 20, A[vk, vn], 0i8)"));
+  CHECK(is_turned("select(vk < 61, select(vn < 20, A[vk, vn], 0i8), 0i8)"));
+  // Parts of words; words at no multiple of four; other values.
+  CHECK_FALSE(is_turned("select(vn < 21, A[vk, vn], 0i8)"));
+  CHECK_FALSE(is_turned("A[vk, vn]", 33));
+  CHECK_FALSE(is_turned("A[vk, vn + 2]", 36));
+  CHECK_FALSE(is_turned("A[vk, 31 - vn]"));
+  CHECK_FALSE(is_turned("A[vk, vn] - 1i8"));
+  CHECK_FALSE(is_turned("select(vk < 61, A[vk, vn], 1i8)"));
+  CHECK_FALSE(is_turned("select(A[vk, 0] < 0i8, A[vk, vn], 0i8)"));
+}
+
+TEST_CASE("blocks that a condition leaves out are not turned, and its numbers may leave int",
+          "[gpu]") {
+  const auto text_where = [](const std::string& guard, const std::string& read) {
+    CAPTURE(guard);
+    const Program program = turned("A[vk, vn]", 32, "where " + guard, read);
+    CHECK(compare_on_host(program, program, gpu_target(), 1, kTwoOrders) == "");
+    const Result<codegen::Artifact> text = codegen::print_cuda_artifact(program, gpu_target());
+    REQUIRE_OK(text);
+    return text->bytes;
+  };
+  const std::string small = text_where("h < 10", "select(wk < 40, T[wn, wk], 0i8)");
+  INFO(small);
+  CHECK(num_times(small, "pr_transpose_4x4(") == 1);
+  CHECK(num_times(small, "(pr_i64)") == 0);
+  // Less than 2^31 where it holds, more in other threads.
+  const std::string large =
+      text_where("t*400000001 + h < 2000000012", "select(wn < 20, T[wn, wk], 0i8)");
+  INFO(large);
+  CHECK(num_times(large, "pr_transpose_4x4(") == 1);
+  CHECK(num_times(large, "(pr_i64)") >= 1);
+}
+
 TEST_CASE("what threads of the kernel write is not read where a condition leaves it out", "[gpu]") {
   const auto text_with = [](const std::string& value) {
     return text_or_die(R"(

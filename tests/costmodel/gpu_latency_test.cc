@@ -304,6 +304,27 @@ ir::Program registers_product(const std::string& top, const std::string& k) {
       top, k));
 }
 
+TEST_CASE("bytes that a thread turns are read in words, those that it computes from one by one") {
+  const auto shared_ns = [](const char* value) {
+    const std::string fetch = fmt::format("{{ T[vn, vk] = {} }}", value);
+    return part_ns(parse_or_die(R"(
+program p(A: i8[64, 32]) -> (B: i8[32, 64]) {
+  buffer T: i8[32, 64] shared
+  for b in 1 bind(block.x) {
+    for h in 16 { for t in 8 bind(thread.x) { for r in 4 unrolled { for c in 4 vectorized {
+      block "T" [vn: S(32) = t*4 + r, vk: S(64) = h*4 + c] )" +
+                                fetch + R"( } } } }
+    for h2 in 32 { for t2 in 8 bind(thread.x) { for v in 8 vectorized {
+      block "B" [wn: S(32) = h2, wk: S(64) = t2*8 + v] { B[wn, wk] = T[wn, wk] } } } }
+  }
+})"),
+                   TermPart::kShared);
+  };
+  const double computed = shared_ns("A[vk, vn] - 1i8");
+  CHECK(shared_ns("A[vk, vn]") < computed);
+  CHECK(shared_ns("select(vk < 61, A[vk, vn], 0i8)") < computed);
+}
+
 TEST_CASE("loops are written out as far as code generation does it") {
   const ir::Program none = registers_product("", ""),
                     by_limit = registers_product("{unroll_max_step=256}", ""),

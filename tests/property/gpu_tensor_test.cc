@@ -1,5 +1,6 @@
 // Tensor instructions chosen by the search: every candidate is right on the host, in several orders
 // and under the race checker, and NVRTC takes it.
+#include "codegen/codegen.h"
 #include "ir/printer.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
@@ -61,6 +62,22 @@ TEST_CASE("tensor sketches run on the host and give the interpreter's results", 
         compare_on_host(d.base, d.candidate.program, tensor_target(), 1, kTwoOrders);
     CHECK(difference == "");
   }
+}
+
+TEST_CASE("bytes that lie across the sum reach ldmatrix in words that threads turn", "[gpu]") {
+  int num_turned = 0;
+  for (const Drawn& d : draw(1)) {
+    if (d.name.find("bytes_across") == d.name.npos || d.name.ends_with("+across")) continue;
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, tensor_target());
+    REQUIRE_OK(source);
+    INFO(source->bytes);
+    CHECK(num_times(source->bytes, "pr_transpose_4x4(") >= 2);
+    CHECK(num_times(source->bytes, "pr_ldmatrix_x") >= 2);
+    ++num_turned;
+  }
+  CHECK(num_turned >= 4);
 }
 
 TEST_CASE("swizzled rows of every width are right on the host, staged and in parts of the sum",

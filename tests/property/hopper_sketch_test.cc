@@ -1,4 +1,5 @@
 // Sketches with wgmma, executed on the host: every kind of product, each with the next sketch.
+#include "codegen/codegen.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "search/space/sampler.h"
@@ -83,7 +84,8 @@ NamedProgram bytes_product(int m, int n, int k, const char* b_shape, const char*
   return {"bytes", parse_or_die(text)};
 }
 
-TEST_CASE("bytes are multiplied by wgmma where the rows of both run along the sum", "[gpu]") {
+TEST_CASE("bytes are multiplied by wgmma whose rows run along the sum, or are turned on their way",
+          "[gpu]") {
   Rng rng(11);
   const int shapes[][3] = {{128, 64, 256}, {97, 72, 208}, {64, 256, 131}, {1, 128, 384}};
   for (std::size_t i = 0; i < std::size(shapes); ++i) {
@@ -91,11 +93,56 @@ TEST_CASE("bytes are multiplied by wgmma where the rows of both run along the su
     check_sketch(bytes_product(m, n, k, fmt::format("{}, {}", n, k).c_str(), "vj, vk"), 3 * i,
                  &rng);
   }
-  const NamedProgram across = bytes_product(128, 64, 256, "256, 64", "vk, vj");
-  const Result<search::SearchSpace> space = search::make_space(
-      search::make_task(across.name, across.program, gpu_target("cuda-host:sm_90a")));
-  REQUIRE_OK(space);
-  CHECK(wgmma_sketches(*space).empty());
+  // Words of columns, or none; zeros from the middle of a word of K on.
+  const int across[][3] = {{128, 64, 256}, {97, 72, 208}, {64, 256, 131}, {130, 35, 96}};
+  for (std::size_t i = 0; i < std::size(across); ++i) {
+    const auto& [m, n, k] = across[i];
+    check_sketch(bytes_product(m, n, k, fmt::format("{}, {}", k, n).c_str(), "vk, vj"), 2 * i, &rng,
+                 "", 5);
+  }
+}
+
+TEST_CASE("a product whose bytes no three warpgroups turn leaves the one beside it to them",
+          "[gpu]") {
+  Rng rng(12);
+  check_sketch({"mixed", parse_or_die(R"(
+program p(A: i8[192, 128], B: i8[128, 128], F: i8[128, 32]) -> (C: i32[192, 128], D: i32[192, 32]) {
+  for i in 192 { for j in 128 { for k in 128 {
+    block "C" [vi: S(192) = i, vj: S(128) = j, vk: R(128) = k] {
+      init { C[vi, vj] = 0i32 }
+      C[vi, vj] = C[vi, vj] + i32(A[vi, vk])*i32(B[vj, vk]) } } } }
+  for m in 192 { for n in 32 { for l in 128 {
+    block "D" [wm: S(192) = m, wn: S(32) = n, wl: R(128) = l] {
+      init { D[wm, wn] = 0i32 }
+      D[wm, wn] = D[wm, wn] + i32(A[wm, wl])*i32(F[wl, wn]) } } } }
+})")},
+               0, &rng, "192x128", 1);
+}
+
+TEST_CASE("bytes come in bulk where rows run along the sum, else in words that threads turn") {
+  for (const bool is_across : {false, true}) {
+    const NamedProgram op = bytes_product(128, 64, 256, is_across ? "256, 64" : "64, 256",
+                                          is_across ? "vk, vj" : "vj, vk");
+    const ir::Target target = gpu_target(kHopper);
+    const Result<search::SearchSpace> space =
+        search::make_space(search::make_task(op.name, op.program, target));
+    REQUIRE_OK(space);
+    // Three warpgroups do not share out rows of 128 columns by sixteens.
+    if (is_across) CHECK(wgmma_sketches(*space, "192x128").empty());
+    const std::vector<int> sketches = wgmma_sketches(*space, "64x64");
+    REQUIRE(sketches.size() == 1);
+    const Result<search::Candidate> made = search::instantiate(
+        search::make_task(op.name, op.program, target), *space, sketches[0], {});
+    REQUIRE_OK(made);
+    const std::string text = ir::print(made->program);
+    INFO(text);
+    CHECK((text.find("bulk_copy") == text.npos) == is_across);
+    const Result<codegen::Artifact> source = codegen::print_cuda_artifact(made->program, target);
+    REQUIRE_OK(source);
+    INFO(source->bytes);
+    CHECK((num_times(source->bytes, "pr_transpose_4x4(") > 0) == is_across);
+    CHECK(num_times(source->bytes, "pr_wgmma<64, signed char") == 1);
+  }
 }
 
 struct Convolution {

@@ -173,6 +173,30 @@ TEST_CASE(
   CHECK(best_bulk < 0.3e6);
 }
 
+TEST_CASE("tensor instructions are chosen for bytes whose rows run across K, too") {
+  const Task task = make_task("p", parse_or_die(R"(
+program p(A: i8[2048, 2048], B: i8[2048, 2048]) -> (C: i32[2048, 2048]) {
+  for i in 2048 { for j in 2048 { for k in 2048 {
+    block "C" [vi: S(2048) = i, vj: S(2048) = j, vk: R(2048) = k] {
+      init { C[vi, vj] = 0i32 }
+      C[vi, vj] = C[vi, vj] + i32(A[vi, vk]) * i32(B[vk, vj]) } } } } })"),
+                              *ir::target_from_string("cuda:h100"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  double warps = 1e12, warpgroups = 1e12, lanes = 1e12;
+  for (const Sketch& sketch : space->sketches) {
+    const Result<schedule::Schedule> made = schedule::replay(task.base, sketch.trace);
+    if (!made.ok() || !schedule::check_gpu_limits(made->program(), task.target).ok()) continue;
+    double& best = sketch.name.find("tensor") != sketch.name.npos  ? warps
+                   : sketch.name.find("wgmma") != sketch.name.npos ? warpgroups
+                                                                   : lanes;
+    best = std::min(best, estimate_latency(made->program(), task.target).total_ns);
+  }
+  CHECK(warps < lanes);
+  CHECK(warpgroups < lanes);
+  CHECK(lanes < 1e12);
+}
+
 TEST_CASE("what a draft sees of swizzled tiles is what a candidate's program has") {
   const Task task =
       make_task("p", parse_or_die(kHalfProduct), *ir::target_from_string("cuda:a100"));

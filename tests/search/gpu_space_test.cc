@@ -362,6 +362,41 @@ TEST_CASE("tensor instructions are proposed where target, types and precision al
   CHECK(num_tensor_sketches(product_text("f32", "f32", 32), "cuda:sm_80 allow_tf32=1") >= 2);
 }
 
+TEST_CASE("bytes that lie across K get tiles along it, for warps and for warpgroups") {
+  const Task task = make_task("t", parse_or_die(product_text("i8", "i32", 64)),
+                              *ir::target_from_string("cuda-host:sm_90a"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  int num_warp = 0, num_warpgroup = 0, num_across = 0;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const std::string& name = space->sketches[s].name;
+    const bool is_warp = name.find("tensor") != name.npos;
+    const bool is_warpgroup = name.find("wgmma") != name.npos;
+    if (!is_warp && !is_warpgroup) continue;
+    const bool is_across = name.ends_with("+across");
+    num_warp += is_warp ? 1 : 0;
+    num_warpgroup += is_warpgroup ? 1 : 0;
+    num_across += is_across ? 1 : 0;
+    const std::string trace = schedule::print(space->sketches[s].trace);
+    INFO(name << "\n" << trace);
+    CHECK(num_times(trace, "reindex_cache_read(") == (is_across ? 0 : 1));
+    // Both factors of mma.sync come by ldmatrix, none byte by byte but where bytes are not turned.
+    CHECK(num_times(trace, "tensorize(") == (is_across ? 2 : is_warp ? 3 : 1));
+    CHECK(num_times(trace, "bulk_copy(") == 0);
+    const Result<Candidate> made = instantiate(task, *space, static_cast<int>(s), {});
+    REQUIRE_OK(made);
+    check_candidate(task, *made);
+  }
+  CHECK(num_warp >= 2);
+  CHECK(num_warpgroup >= 5);
+  CHECK(num_across == 1);
+  // Where no bytes lie across K it would be "gpu+tensor" again.
+  const Result<SearchSpace> halves = make_space(make_task(
+      "t", parse_or_die(product_text("f16", "f32", 64)), *ir::target_from_string("cuda:sm_80")));
+  REQUIRE_OK(halves);
+  for (const Sketch& sketch : halves->sketches) CHECK_FALSE(sketch.name.ends_with("+across"));
+}
+
 TEST_CASE(
     "a tensor sketch pads to its tiles, whatever they are, and takes the smaller side for n") {
   const ir::Program base = *ir::parse(product_text("f16", "f32", 3));

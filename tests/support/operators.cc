@@ -177,6 +177,9 @@ op requantised<M=48, N=40, K=96>(A: i8[M,K], B: i8[N,K], bias: i32[N], scale: f3
   let T[i,j] = sum:i32[k] A[i,k] * B[j,k];
   C[i,j] = i8(clamp(round(f32(T[i,j] + bias[j]) * scale[j]), -128, 127));
 }
+op bytes_across<M=48, N=64, K=96>(A: i8[K,M], B: i8[K,N]) -> (C: i32[M,N]) {
+  C[i,j] = sum:i32[k] A[k,i] * B[k,j];
+}
 op two_products<M=32, N=48, K=32, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32[M,L]) {
   let T[i,j] = f16(max(sum:f32[k] A[i,k] * B[k,j], 0));
   E[i,l] = sum:f32[j] T[i,j] * D[j,l];
@@ -207,6 +210,8 @@ constexpr Row kTensorRows[] = {
     {"std/gemm.prn", "gemm_nn", "M=40 N=48 K=24"},
     {"std/gemm.prn", "gemm_nt", "M=31 N=20 K=29"},
     {"std/quantized.prn", "gemm_i8", "M=48 N=40 K=64"},
+    {"std/quantized.prn", "gemm_i8", "M=33 N=17 K=50"},
+    {"std/quantized.prn", "gemm_i8", "M=20 N=8 K=37"},
     {"std/conv.prn", "conv2d_f16_nhwc", "N=1 H=8 W=8 CI=16 CO=32 KH=3 KW=3"},
     {"std/conv.prn", "conv2d_f16_nhwc", "N=2 H=11 W=9 CI=8 CO=20 KH=3 KW=3 S=2"},
     {"std/conv.prn", "conv2d_f16_nhwc", "N=1 H=7 W=9 CI=16 CO=24 KH=1 KW=1 P=0"},
@@ -222,6 +227,7 @@ constexpr Row kTensorRows[] = {
     {nullptr, "weights_8bit", ""},
     {nullptr, "requantised", ""},
     {nullptr, "requantised", "M=33 N=17 K=50"},
+    {nullptr, "bytes_across", ""},
     {nullptr, "two_products", ""},
 };
 
@@ -271,6 +277,16 @@ op biased<T=32, S=48, E=16>(Q: f16[T,E], K: f16[S,E], V: f16[S,E], B: f32[T,S]) 
 op mlp<M=48, K=32, N=96, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32[M,L]) {
   let T[i,j] = f16(max(sum:f32[k] A[i,k] * B[k,j], 0));
   E[i,l] = sum:f32[j] T[i,j] * D[j,l];
+}
+op byte_chain<H=2, T=64, S=64, E=32>(Q: i8[H,T,E], K: i8[H,S,E], V: i8[H,S,E]) -> (O: i32[H,T,E]) {
+  let a[h,t,s] = sum:i32[e] Q[h,t,e] * K[h,s,e];
+  let p[h,t,s] = i8(clamp(a[h,t,s], -128, 127));
+  O[h,t,e]     = sum:i32[s] p[h,t,s] * V[h,s,e];
+}
+op byte_chain_across<H=2, T=64, S=64, E=32>(Q: i8[H,T,E], K: i8[H,S,E], V: i8[H,S,E]) -> (O: i32[H,T,E]) {
+  let a[h,t,s] = sum:i32[e] Q[h,t,e] * K[h,s,e];
+  let p[h,s,t] = i8(clamp(a[h,t,s], -128, 127));
+  O[h,t,e]     = sum:i32[s] p[h,s,t] * V[h,s,e];
 }
 )";
 
@@ -326,6 +342,8 @@ constexpr Row kChainRows[] = {
     {nullptr, "grouped", ""},
     {nullptr, "biased", ""},
     {nullptr, "mlp", ""},
+    {nullptr, "byte_chain", ""},
+    {nullptr, "byte_chain_across", ""},
 };
 
 constexpr Row kSingleChainRows[] = {

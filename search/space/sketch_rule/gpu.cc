@@ -201,7 +201,7 @@ void choose_mappings(const schedule::Schedule& s, std::vector<MappedBlock>* bloc
 }
 
 // Every block that a tensor instruction can compute, as a matrix product. Warpgroups take matrices as they are, and
-// other products by the best mapping.
+// other products by the best mapping, but for bytes that they do not share out to turn them.
 std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVariant& variant) {
   std::vector<ShapedProduct> out;
   const bool wants_wgmma = variant.wgmma.warpgroups > 0;
@@ -209,13 +209,17 @@ std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVaria
   if (rank == 0) return out;
   std::vector<MappedBlock> blocks = map_blocks(context, variant, rank);
   if (variant.chain) choose_mappings(context.schedule, &blocks);
+  const bool divides =
+      !wants_wgmma || variant.wgmma.columns % (variant.wgmma.warpgroups * kTurnedRows) == 0;
   bool is_last = false;
   for (const MappedBlock& mapped : blocks) {
     is_last = is_last || mapped.mappings.size() == rank;
     const schedule::Schedule before = context.schedule.fork();
     Result<MatrixProduct> product =
-        to_matrix_product(context, mapped.block, mapped.mappings.back());
-    if (product.ok() && (!wants_wgmma || can_gpu_wgmma(context, mapped.block))) {
+        to_matrix_product(context, mapped.block, mapped.mappings.back(), variant.turns_bytes);
+    const bool turns = product.ok() && (product->a.turns || product->b.turns);
+    if (product.ok() && (divides || !turns) &&
+        (!wants_wgmma || can_gpu_wgmma(context, mapped.block))) {
       out.push_back({mapped.mappings.back(), *std::move(product)});
     } else {
       context.schedule = before;
@@ -319,6 +323,8 @@ std::vector<GpuVariant> gpu_variants() {
        .split_reduction = true,
        .staged = true,
        .swizzled = true},
+      // Bytes that cp.async brings as they lie.
+      {.name = "gpu+tensor+across", .mapping = 1, .turns_bytes = false},
   };
 }
 

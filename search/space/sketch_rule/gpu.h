@@ -37,6 +37,7 @@ struct GpuVariant {
   WarpUnit unit = WarpUnit::kTensor;  // what multiplies in a chain
   bool bulk = false;                  // in a chain of warpgroups the copy engine brings tiles
   bool swizzled = false;              // rows in shared memory swizzled, not lengthened
+  bool turns_bytes = true;            // bytes across K, on their way into shared memory
 };
 std::vector<GpuVariant> gpu_variants();
 

@@ -249,6 +249,8 @@ class GpuChain {
     PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows_, keys_of_tile_, depth}, &p_));
     if (direct_) {
       const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
+      // Only the copy had them as rows along k.
+      if (std::exchange(q_.a.turns, false)) q_.a.k_last = false;
       q_.a.rank = static_cast<int>(find_block(s_.program(), copy)->writes[0].region.size());
       PRUNERC_TRY_VOID(s_.compute_inline(copy));
       PRUNERC_TRY_VOID(lay_out_weights());

@@ -58,8 +58,8 @@ std::string map_text(const std::vector<std::string>& from, const std::vector<std
 // The block as it came, and what the mapping makes of its variables.
 class Shaping {
  public:
-  Shaping(SketchContext& context, BlockId id, const TensorMapping& mapping)
-      : s_(context.schedule), id_(id), mapping_(mapping) {}
+  Shaping(SketchContext& context, BlockId id, const TensorMapping& mapping, bool turns_bytes)
+      : s_(context.schedule), id_(id), mapping_(mapping), turns_bytes_(turns_bytes) {}
 
   Result<MatrixProduct> run() {
     PRUNERC_TRY(product_.tensor, ir::find_tensor(mapping_.intrinsic));
@@ -166,10 +166,14 @@ class Shaping {
   Result<void> shape_operand(const ir::Access& access, std::array<std::size_t, 2> groups,
                              MatrixOperand* out) {
     groups = in_order(access, groups);
-    out->k_last = groups[1] == kK;
     out->widest = widest(access, groups[1]);
+    // Instructions take bytes along k only, and nothing turns them but their fetch.
+    out->turns = turns_bytes_ && groups[1] != kK &&
+                 ir::byte_size(s_.program().buffer(access.buffer).dtype) == 1;
+    if (out->turns) std::swap(groups[0], groups[1]);
+    out->k_last = groups[1] == kK;
     // What computes the operand is inlined into the copy, never into the product.
-    if (is_matrix(access, groups) && !is_computed(access.buffer)) return {};
+    if (!out->turns && is_matrix(access, groups) && !is_computed(access.buffer)) return {};
     const std::vector<std::string> to = outputs(access, groups);
     PRUNERC_TRY(out->copy, s_.reindex_cache_read(id_, index_of(access.buffer), ir::Scope::kGlobal,
                                                  map_text(names_, to)));
@@ -225,6 +229,7 @@ class Shaping {
   schedule::Schedule& s_;
   BlockId id_;
   const TensorMapping& mapping_;
+  bool turns_bytes_;
   std::vector<std::string> names_;  // of the block's variables, in maps
   MatrixProduct product_;
 };
@@ -342,8 +347,8 @@ std::vector<TensorMapping> matrix_mappings(const schedule::Schedule& schedule, B
 }
 
 Result<MatrixProduct> to_matrix_product(SketchContext& context, BlockId block,
-                                        const TensorMapping& mapping) {
-  return Shaping(context, block, mapping).run();
+                                        const TensorMapping& mapping, bool turns_bytes) {
+  return Shaping(context, block, mapping, turns_bytes).run();
 }
 
 Result<void> pad_operands(SketchContext& context, const TensorMapping& mapping,

@@ -15,12 +15,14 @@
 
 namespace prunerc::search {
 
-/// A factor: [outside.., m, k] or [outside.., k, n], in the order in which its elements lie.
+/// A factor: [outside.., m, k] or [outside.., k, n], in the order in which its elements lie; but
+/// bytes that are turned as rows along k.
 struct MatrixOperand {
   ir::BlockId copy;    // writes it, padded; fused and inlined stages are in here
   bool k_last = true;  // rows run along k
   int rank = 2;
   int64_t widest = 1;  // elements that one vector of a fetch can have
+  bool turns = false;  // bytes that lie across k: vectors of a fetch, too, and it turns them
 };
 
 /// C[outside.., m, n] += A[outside.., m, k]*B[outside.., k, n], a loop for each variable.
@@ -50,7 +52,8 @@ std::vector<schedule::TensorMapping> matrix_mappings(const schedule::Schedule& s
 /// them stay blocks, for inlining. Errors: those of the primitives; the schedule may then be half
 /// way.
 Result<MatrixProduct> to_matrix_product(SketchContext& context, ir::BlockId block,
-                                        const schedule::TensorMapping& mapping);
+                                        const schedule::TensorMapping& mapping,
+                                        bool turns_bytes = true);
 
 /// Rounds m, n and k up to multiples: operands get copies that are padded with 0, into which the copies of before
 /// are inlined. No multiple may be 1, unless those of m and k are: then A stays as it is. Results leave through the one elementwise

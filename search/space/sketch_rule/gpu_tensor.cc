@@ -19,9 +19,9 @@
 //
 // m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8): ldmatrix loads B for two
 // instructions at once, so tiles along n are pairs where there are more than 8 columns. Extents are
-// rounded up to a block's tile by zeros, which a fetch writes. Rows in shared memory are odd
-// multiples of 16 bytes, or swizzled in panels as wide as rows are, up to 128 bytes: eight of them
-// meet eight different banks.
+// rounded up to a block's tile by zeros, which a fetch writes; bytes across k it turns. Rows in
+// shared memory are odd multiples of 16 bytes, or swizzled in panels as wide as rows are, up to 128
+// bytes: eight of them meet eight different banks.
 #include "search/space/sketch_rule/gpu.h"
 #include "search/space/sketch_rule/gpu_warp.h"
 

@@ -15,6 +15,8 @@ namespace {
 
 /// The narrowest swizzle: units of rows that are no multiple of it are lengthened instead.
 constexpr int64_t kPanelBytes = 32;
+/// Bytes of a word, and words that a thread turns at a time.
+constexpr int64_t kWord = 4;
 
 // The instruction that fills registers from shared memory; "" where elements come one by one.
 std::string load_of(std::string_view dtype, bool is_a, bool k_last, bool is_pair) {
@@ -32,6 +34,30 @@ std::string load_of(std::string_view dtype, bool is_a, bool k_last, bool is_pair
 Result<LoopId> fuse_all(SketchContext& context, const std::vector<LoopId>& loops) {
   if (loops.empty()) return LoopId();
   return loops.size() == 1 ? Result<LoopId>(loops[0]) : context.schedule.fuse(loops);
+}
+
+// Where the source has no words a thread makes one of four bytes.
+Result<TurningLoops> cut_to_turn(SketchContext& context, const MatrixOperand& operand,
+                                 const std::vector<LoopId>& loops, int64_t num_threads) {
+  if (loops.size() < 2) return error(Diag::kUnsupported, std::string("bytes without rows"));
+  schedule::Schedule& s = context.schedule;
+  const int64_t rows = operand.widest < kWord ? 1 : kWord;
+  const int64_t across = kTurnedRows / rows;
+  PRUNERC_TRY(const std::vector<LoopId> x,
+              s.split(loops[loops.size() - 2], {Int(-1), Int(across), Int(rows)}));
+  PRUNERC_TRY(const std::vector<LoopId> k,
+              s.split(loops.back(), {Int(-1), Int(num_threads / across), Int(kWord)}));
+  std::vector<LoopId> outer(loops.begin(), loops.end() - 2);
+  outer.insert(outer.end(), {k[0], x[0]});
+  std::vector<LoopId> order = outer;
+  order.insert(order.end(), {k[1], x[1], x[2], k[2]});
+  PRUNERC_TRY_VOID(s.reorder(order));
+  TurningLoops out;
+  PRUNERC_TRY(out.outer, fuse_all(context, outer));
+  PRUNERC_TRY(out.threads, s.fuse({k[1], x[1]}));
+  PRUNERC_TRY_VOID(s.unroll(x[2]));
+  PRUNERC_TRY_VOID(s.vectorize(k[2]));
+  return out;
 }
 
 WarpProduct::WarpProduct(SketchContext& context, MatrixProduct* product, RowSpread spread,
@@ -136,11 +162,13 @@ Result<void> WarpProduct::fill_registers() {
 int64_t WarpProduct::widest(const MatrixOperand& operand) const {
   // Lanes walk down the columns of rows of odd length.
   if (unit_ == WarpUnit::kLanes && &operand == &p_.b && operand.k_last) return 1;
+  if (operand.turns) return 1;
   return std::min(operand.widest, kFetchBytes / ir::byte_size(buffer_of(operand).dtype));
 }
 
 Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int width) {
   PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(operand.copy, loop));
+  if (operand.turns) return fetch_turned(operand, loops);
   PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
   std::vector<Int> factors = warp_factors();
   factors.insert(factors.begin(), Int(-1));
@@ -149,6 +177,19 @@ Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int w
   PRUNERC_TRY_VOID(s_.unroll(parts[0]));
   PRUNERC_TRY_VOID(s_.vectorize(parts.back()));
   PRUNERC_TRY_VOID(s_.bind(parts[parts.size() - 2], "thread.x"));
+  PRUNERC_TRY_VOID(bind_warps(parts, 1));
+  return spread_rows(operand, operand.copy);
+}
+
+// A warp 32 bytes of k by 16 rows: stores meet a bank twice, reads are half sectors side by side.
+Result<void> WarpProduct::fetch_turned(const MatrixOperand& operand,
+                                       const std::vector<LoopId>& loops) {
+  PRUNERC_TRY(const TurningLoops cut, cut_to_turn(context_, operand, loops, kWarpLanes));
+  std::vector<Int> factors = warp_factors();
+  factors.insert(factors.begin(), Int(-1));
+  PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(cut.outer, factors));
+  PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+  PRUNERC_TRY_VOID(s_.bind(cut.threads, "thread.x"));
   PRUNERC_TRY_VOID(bind_warps(parts, 1));
   return spread_rows(operand, operand.copy);
 }

@@ -46,7 +46,8 @@ class WarpProduct {
   Result<void> cut(const std::vector<ir::LoopId>& outside);
   /// Operands of an instruction have registers of their own, in the loop over steps.
   Result<void> load_registers();
-  /// All threads of the block fetch an operand's tile under `loop` together, a vector of `width` elements each.
+  /// All threads of the block fetch an operand's tile under `loop` together, a vector of `width` elements each, or of what
+  /// turns a block each.
   Result<void> fetch(const MatrixOperand& operand, ir::LoopId loop, schedule::Int width);
   /// The copy engine brings it, for products of warpgroups. Errors: BulkForm.
   Result<void> fetch_in_bulk(const MatrixOperand& operand, ir::LoopId loop);
@@ -80,6 +81,7 @@ class WarpProduct {
     std::string load;
   };
   Result<void> cut_for_lanes(const std::vector<ir::LoopId>& outside);
+  Result<void> fetch_turned(const MatrixOperand& operand, const std::vector<ir::LoopId>& loops);
   Result<void> swizzle(const MatrixOperand& operand, ir::BlockId writer, int64_t unit);
   /// Of loops over `warps`.
   const char* axis() const { return unit_ == WarpUnit::kWarpgroup ? "thread.z" : "thread.y"; }
@@ -93,6 +95,16 @@ class WarpProduct {
   ir::LoopId lane_;
   std::array<Registers, 2> registers_;  // of A and B
 };
+
+/// Rows of bytes that threads turn at a time.
+inline constexpr int64_t kTurnedRows = 16;
+/// A copy that turns bytes: `threads` have a block of 4 x 4 each, `outer` is all else.
+struct TurningLoops {
+  ir::LoopId outer, threads;
+};
+/// Cuts the copy's loops [outside.., rows, k] for so many threads.
+Result<TurningLoops> cut_to_turn(SketchContext& context, const MatrixOperand& operand,
+                                 const std::vector<ir::LoopId>& loops, int64_t num_threads);
 
 /// Invalid for no loops.
 Result<ir::LoopId> fuse_all(SketchContext& context, const std::vector<ir::LoopId>& loops);

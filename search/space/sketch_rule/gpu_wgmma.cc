@@ -1,5 +1,5 @@
-// Rule "wgmma": matrix products of 16-bit factors on Hopper, of f32 ones where tf32 is allowed, and of
-// bytes whose rows run along K.
+// Rule "wgmma": matrix products of 16-bit factors on Hopper, of bytes, and of f32 factors where tf32 is
+// allowed.
 //
 //     for o.., i, j { for k { C += A * B } }
 //   ~>
@@ -16,8 +16,8 @@
 // Extents that no tile divides are padded with zeros, which the copy engine does by itself where
 // rows lie at multiples of 16 bytes. Convolutions and whatever else is no product of two matrices get
 // their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring. The
-// hardware transposes 16-bit elements only: f32 factors whose rows run across K are transposed by the
-// threads that fetch them.
+// hardware transposes 16-bit elements only: f32 factors and bytes whose rows run across K are transposed
+// by the threads that fetch them.
 #include "ir/tensor/bulk_copy.h"
 #include "search/space/sketch_rule/gpu.h"
 #include "search/space/sketch_rule/gpu_warp.h"
@@ -169,7 +169,7 @@ std::optional<Product> find_product(const BlockFacts& facts, const ir::Target& t
             !is_matrix(result, row.var, column.var, false) || !is_contiguous(result, column.var)) {
           continue;
         }
-        // Nobody transposes bytes.
+        // Others get that shape first (gpu_matrix.h).
         if (out.type == "s8" &&
             !(is_contiguous(reads(a), out.reduce.var) && is_contiguous(reads(b), out.reduce.var))) {
           continue;
@@ -282,7 +282,8 @@ class GpuWgmma {
     places_ = std::array{shaped->out_m, shaped->out_n};
     if (!rows_along_m) std::swap((*places_)[0], (*places_)[1]);
     padding_ = {shaped->a.copy, shaped->b.copy};
-    widest_ = {shaped->a.widest, shaped->b.widest};
+    operands_ = {shaped->a, shaped->b};
+    bulk_ = bulk_ && !shaped->a.turns && !shaped->b.turns;
     return {};
   }
 
@@ -443,9 +444,35 @@ class GpuWgmma {
       if (factors[i].transposes) PRUNERC_TRY_VOID(transpose(tiles[i]));
       PRUNERC_TRY_VOID(s_.swizzle(tiles[i], 0, factors[i].swizzle));
       if (bulk_ && s_.bulk_copy(loops[0])) continue;
+      const MatrixOperand* const operand = operand_of(tiles[i]);
+      if (operand != nullptr && operand->turns) {
+        PRUNERC_TRY_VOID(fetch_turned(*operand, loops));
+        continue;
+      }
       PRUNERC_TRY_VOID(factors[i].transposes ? fetch_across(p, loops) : fetch(p, tiles[i], loops));
     }
     return {};
+  }
+
+  const MatrixOperand* operand_of(BlockId copy) const {
+    const auto it = std::find_if(operands_.begin(), operands_.end(),
+                                 [&](const MatrixOperand& o) { return o.copy == copy; });
+    return it != operands_.end() ? &*it : nullptr;
+  }
+
+  // Bytes that are transposed, by blocks: a warpgroup has all of K and 16 rows at a time.
+  Result<void> fetch_turned(const MatrixOperand& operand, const std::vector<LoopId>& loops) {
+    for (const int64_t extent : {kRows * tile_.warpgroups, tile_.columns}) {
+      if (extent % (tile_.warpgroups * kTurnedRows) == 0) continue;
+      return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
+    }
+    PRUNERC_TRY(const TurningLoops cut, cut_to_turn(context_, operand, loops, kThreads));
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(cut.outer, {Int(-1), Int(tile_.warpgroups)}));
+    // Reads of all blocks are under way before the first one is turned.
+    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+    PRUNERC_TRY_VOID(s_.bind(cut.threads, "thread.x"));
+    return s_.bind(parts[1], "thread.y");
   }
 
   // The tile [.., k, x] becomes [.., x, k].
@@ -487,9 +514,8 @@ class GpuWgmma {
   // All threads together, with vectors as long as rows of the matrix allow.
   Result<void> fetch(const Product& p, BlockId tile, const std::vector<LoopId>& loops) {
     int64_t width = kVectorBytes / (kStepBytes / p.k_step);
-    for (std::size_t i = 0; i < widest_.size(); ++i) {
-      if (padding_[i] == tile) width = std::gcd(width, widest_[i]);
-    }
+    const MatrixOperand* const operand = operand_of(tile);
+    if (operand != nullptr) width = std::gcd(width, operand->widest);
     for (const ir::Access& access : find_block(s_.program(), tile)->reads) {
       const auto* columns = s_.program().buffer(access.buffer).shape.back().as<ir::IntImm>();
       width = std::gcd(width, columns != nullptr ? columns->value : 1);
@@ -519,9 +545,9 @@ class GpuWgmma {
   schedule::Schedule& s_;
   BlockId block_, consumer_;
   const WgmmaTile tile_;
-  bool bulk_;                     // does the engine copy?
-  std::vector<BlockId> padding_;  // what pad_einsum has made
-  std::vector<int64_t> widest_;   // of a product that came shaped: vectors of these
+  bool bulk_;                                         // does the engine copy?
+  std::vector<BlockId> padding_;                      // what pad_einsum has made
+  std::vector<MatrixOperand> operands_;               // of a product that came shaped
   std::optional<std::array<std::size_t, 2>> places_;  // among the result's loops: rows, columns
   LoopId blocks_, tile_loop_, ring_, warpgroup_, first_row_;
 };
