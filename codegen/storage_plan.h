@@ -41,8 +41,10 @@ struct StoragePlan {
 inline constexpr int64_t kStorageAlignment = 64;
 /// A thread's stack holds the buffers up to this size; larger ones would risk small thread stacks.
 inline constexpr int64_t kMaxStackBufferBytes = 16 * 1024;
-/// All stack buffers of one kernel together.
+/// All stack buffers of one kernel together, each counted once.
 inline constexpr int64_t kMaxStackBytes = 64 * 1024;
+/// What copies of unrolled loops may have of their own, so that it becomes registers.
+inline constexpr int64_t kMaxTileStackBytes = 2 * kMaxStackBytes;
 
 /// Number of elements and bytes of a buffer with constant shape. Errors: Unsupported (a shape that
 /// is not constant, or a size beyond 2^46 bytes).
