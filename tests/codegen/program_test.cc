@@ -165,6 +165,27 @@ TEST_CASE("a condition guards the loads behind it, in lanes too") {
       Y[v] = select(2 <= v && v < 7, X[v - 2], 1f32) } } })");
 }
 
+TEST_CASE("what a condition hides divides no other address") {
+  // All places of a block's variable have one expression.
+  for (const char* store :
+       {"Y[a, b] = select(X[a, b] < 0f32, Z[q], 0f32) + select(0f32 <= X[a, b], Z[q], 0f32)",
+        "Y[a, b] = select(X[a, b] < 0f32, Z[q], W[q])",
+        "Y[q, b] = select(X[a, b] < 0f32, Z[q], 0f32)"}) {
+    const Program program = parse_or_die(
+        std::string(R"(program p(X: f32[12, 4], Z: f32[12], W: f32[12]) -> (Y: f32[12, 4]) {
+          for i in 12 @L2 { for j in 4 @L3 { block "I" @B1 [a: S(12) = i, b: S(4) = j] { Y[a, b] = 1f32 } } }
+          for i in 12 @L0 { for j in 4 @L1 {
+            block "Y" @B0 [a: O(12) = i, b: O(4) = j, q: O(12) = i // (j + 1)] { )") +
+        store + " } } } }");
+    INFO(store);
+    for (const int64_t passes : {int64_t{0}, int64_t{-1}}) {
+      RunOptions options;
+      options.compile.pipeline.max_optional_passes = passes;
+      CHECK(compare_with_interpreter(program, program, 1, options) == "");
+    }
+  }
+}
+
 TEST_CASE("accesses with any stride, and gathers, are exact at the ends of their buffers") {
   for (int stride = 1; stride <= 9; ++stride) {
     for (int lanes : {2, 3, 4, 8, 16, 24}) {
