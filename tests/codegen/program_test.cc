@@ -276,6 +276,16 @@ TEST_CASE("of lanes that store to one element the last one that runs wins") {
   }
 }
 
+TEST_CASE("lanes that store to one element in different iterations are not run in lockstep") {
+  for (const char* condition : {"(a + b) % 2 == 1", "a % 2 != b", "X[a, b] < 0f32", "0 <= a"}) {
+    check_text(std::string(R"(program p(X: f32[16, 2]) -> (Y: f32[8]) {
+      for j in 8 @L2 { block "I" @B1 [v: S(8) = j] { Y[v] = 1f32 } }
+      for i in 16 @L0 vectorized { for k in 2 @L1 {
+        block "Y" @B0 [a: O(16) = i, b: O(2) = k] { if )") +
+               condition + " { Y[a // 2] = X[a, b] } } } } }");
+  }
+}
+
 TEST_CASE("nested vectorized and parallel loops run") {
   check_text(
       R"(program p(A: f32[6, 8, 16]) -> (B: f32[6, 8, 16]) { for i in 6 @L0 parallel { for j in 8 @L1 parallel {

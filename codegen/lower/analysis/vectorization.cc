@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct LaneCheck {
   std::map<BufferId, std::vector<std::span<const Expr>>> stores, loads;
   std::map<BufferId, ExprKind> accumulated;
   std::vector<const Loop*> inner;
+  std::set<BufferId> reordered;  // stored by lanes that loops inside may bring in another order
 
   void expr(Expr e) {
     walk(e, [&](Expr x) {
@@ -109,6 +111,7 @@ struct LaneCheck {
       ok = ok && conditions == 0 && !mentions(n.value, v) && !loads_from(n.value, n.buffer);
     }
     stores[n.buffer].push_back(n.indices);
+    if (conditions > 0 && !inner.empty()) reordered.insert(n.buffer);
     for (Expr index : n.indices) expr(index);
     expr(n.value);
   }
@@ -149,8 +152,9 @@ struct LaneCheck {
   }
 
   // Of the only access to a buffer: the last lane of the last iteration wins in any case.
-  bool is_in_order(std::span<const Expr> indices) const {
-    return std::none_of(inner.begin(), inner.end(),
+  bool is_in_order(BufferId id, std::span<const Expr> indices) const {
+    return !reordered.contains(id) &&
+           std::none_of(inner.begin(), inner.end(),
                         [&](const Loop* loop) { return mentions(indices, loop->var->id); });
   }
 
@@ -161,7 +165,8 @@ struct LaneCheck {
       if (read != loads.end()) all.insert(all.end(), read->second.begin(), read->second.end());
       const bool uniform =
           std::none_of(all.begin(), all.end(), [&](auto a) { return mentions(a, v); });
-      if ((all.size() == 1 && is_in_order(all[0])) || (uniform && read == loads.end())) continue;
+      if ((all.size() == 1 && is_in_order(id, all[0])) || (uniform && read == loads.end()))
+        continue;
       if (!separated(all)) return false;
     }
     return std::none_of(accumulated.begin(), accumulated.end(), [&](const auto& one) {
@@ -173,7 +178,7 @@ struct LaneCheck {
 }  // namespace
 
 bool can_vectorize(const Program&, const Loop& loop) {
-  LaneCheck check{loop.var->id, constant_or(loop.extent, INT64_MAX), true, 0, {}, {}, {}, {}};
+  LaneCheck check{loop.var->id, constant_or(loop.extent, INT64_MAX), true, 0, {}, {}, {}, {}, {}};
   check.stmt(loop.body);
   return check.ok && check.conflict_free();
 }
