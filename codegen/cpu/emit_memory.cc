@@ -24,20 +24,12 @@ constexpr int64_t kMaxShuffleStride = 4;
 
 int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
 
-// Whether e is something else where a mask hides it: memory is not read there, and divisors are 1.
-bool depends_on_mask(Expr e) {
-  return any_node(e, [](Expr part) {
-    const bool divides = part.kind() == ExprKind::kFloorDiv || part.kind() == ExprKind::kFloorMod;
-    return part.kind() == ExprKind::kLoad ||
-           (divides && as_binary(part)->rhs.as<IntImm>() == nullptr);
-  });
-}
-
 }  // namespace
 
 std::optional<Affine> Emitter::affine(Expr e) {
-  // What is computed under one mask is nothing to address another branch's elements with.
-  const std::pair key(e.node(), depends_on_mask(e) ? mask_ : nullptr);
+  // Where a mask hides them loads do not read, and divisors are 1: nothing to compute another
+  // branch's address with.
+  const std::pair key(e.node(), has_load(e) || may_trap(e) ? mask_ : nullptr);
   if (const auto it = affine_memo_.find(key); it != affine_memo_.end()) return it->second;
   std::optional<Affine> r = affine_uncached(e);
   affine_memo_.emplace(key, r);
