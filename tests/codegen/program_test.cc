@@ -187,14 +187,17 @@ TEST_CASE("what a condition hides divides no other address") {
 }
 
 TEST_CASE("a division stays behind the condition that hides it") {
-  // What may be hidden where a is 0: between sources of a copy, in a loop's limit, in an update.
+  // What may be hidden where a is 0: between sources of a copy, in a loop's limit, in an update, where
+  // a scan begins.
   for (const char* block :
        {"[a: S(4) = i, b: S(16) = j] { Y[a, b] = "
         "select(a == 0 || X[a, b] < 0f32, 1f32, select(12 // a < 5, X[a, b], Z[a])) }",
         "[a: S(4) = i, b: S(16) = j] { "
         "if !(a == 0 || X[a, b] < 0f32) && b < 12 // a { Y[a, b] = X[a, b] } }",
         "[a: R(4) = i, b: R(16) = j] { Y[0, 0] = Y[0, 0] + "
-        "select(!(a == 0 || X[a, b] < 0f32) && 12 // a < 5, X[a, b], 0f32) }"}) {
+        "select(!(a == 0 || X[a, b] < 0f32) && 12 // a < 5, X[a, b], 0f32) }",
+        "[a: S(4) = i, b: O(16) = j] { Y[a, b] = select(a == 0 || X[a, b] < 0f32, 1f32, "
+        "select(1 <= b, Y[a, b - 1], f32(12 // a)) + X[a, b]) }"}) {
     for (const char* kind : {"", "vectorized", "unrolled"}) {
       check_text(std::string(R"(program p(X: f32[4, 16], Z: f32[4]) -> (Y: f32[4, 16]) {
         for i in 4 @L2 { for j in 16 @L3 { block "I" @B1 [a: S(4) = i, b: S(16) = j] { Y[a, b] = 1f32 } } }
