@@ -248,7 +248,7 @@ void Emitter::emit_loop_kind(const Loop& loop) {
       }
       break;
     case LoopKind::kUnrolled:
-      if (known != nullptr && unrolled_copies_ * known->getSExtValue() <= kMaxUnrolledCopies) {
+      if (known != nullptr && known->getSExtValue() <= kMaxUnrolledCopies / unrolled_copies_) {
         return emit_unrolled(loop, known->getSExtValue());
       }
       break;

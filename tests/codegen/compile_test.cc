@@ -186,6 +186,14 @@ TEST_CASE("small buffers of an unrolled loop's copies fit a small stack") {
   CHECK(compare_with_interpreter(program, program, 1) == "");
 }
 
+TEST_CASE("a loop is not unrolled because its copies overflow") {
+  // 2^9 * 2^55
+  const Program program = parse_or_die(R"(program p(X: f32[1]) -> (Y: f32[1]) {
+    for i in 512 @L0 unrolled { for j in 36028797018963968 @L1 unrolled {
+      block "Y" @B0 [u: O(512) = i, v: O(36028797018963968) = j] { Y[0] = X[0] } } } })");
+  CHECK(codegen::compile_cpu(program, Target{}).ok());
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
