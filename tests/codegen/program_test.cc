@@ -250,6 +250,17 @@ TEST_CASE("a guarded accumulation over lanes leaves out what the guard does") {
       reads A[i, k] writes R[i] init { R[i] = 0f32 } R[i] = R[i] + A[i, k] } } } } })");
 }
 
+TEST_CASE(
+    "an accumulation over masked lanes into an element that a division finds has all of them") {
+  for (const std::string width : {"7", "8"}) {
+    check_text("program p(X: f32[4, " + width + R"(]) -> (Y: f32[13]) {
+      for j in 13 @L2 { block "I" @B1 [v: S(13) = j] { Y[v] = 1f32 } }
+      for i in 4 @L0 { for j in )" +
+               width + R"( @L1 vectorized { block "Y" @B0 [a: O(4) = i, b: O()" + width +
+               R"() = j, q: O(13) = 12 // (i + 1)] { Y[q] = Y[q] + X[a, b] } } } })");
+  }
+}
+
 TEST_CASE("iterations that depend on each other are not run in lockstep") {
   check_text(R"(program p(A: f32[16]) -> (P: f32[16]) { for i in 16 @L0 vectorized {
     block "P" @B0 [v: O(16) = i] { reads A[v], P[v - 1] writes P[v]
