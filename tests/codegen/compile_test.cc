@@ -186,6 +186,18 @@ TEST_CASE("small buffers of an unrolled loop's copies fit a small stack") {
   CHECK(compare_with_interpreter(program, program, 1) == "");
 }
 
+TEST_CASE("rows that lanes sum up and store under a guard stay in vectors") {
+  const std::string text = R"(program p(X: f32[4, 5, 6]) -> (T: f32[4, 6], Y: f32[4, 2, 3]) {
+    for i in 4 @L0 { for j in 8 @L1 vectorized {
+      for k in 5 @L2 { block "T" @B0 [u: S(4) = i, v: S(6) = j, w: R(5) = k] where j < 6 {
+        init { T[u, v] = 0f32 } T[u, v] = T[u, v] + X[u, w, v] } }
+      block "Y" @B1 [u: S(4) = i, v: S(6) = j] where j < 6 { Y[u, v // 3, v % 3] = T[u, v] } } } })";
+  CHECK(emitted(text, Target{}, codegen::EmitKind::kLlvmText).find(" x float>") !=
+        std::string::npos);
+  const Program program = parse_or_die(text);
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
 TEST_CASE("a loop is not unrolled because its copies overflow") {
   // 2^9 * 2^55
   const Program program = parse_or_die(R"(program p(X: f32[1]) -> (Y: f32[1]) {

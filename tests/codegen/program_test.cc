@@ -1,4 +1,6 @@
 // Small programs, each for one thing that emission does: compiled results are the interpreter's.
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/analysis/vectorization.h"
 #include "ir/printer.h"
 #include "tests/codegen/kernel_run.h"
 #include "tests/support/check.h"
@@ -26,6 +28,17 @@ std::string map_text(const std::string& from, const std::string& to, int extent,
   return "program p(X: " + from + "[" + n + "]) -> (Y: " + to + "[" + n + "]) { for i in " + n +
          " @L0 vectorized { block \"Y\" @B0 [v: S(" + n +
          ") = i] { reads X[v] writes Y[v] Y[v] = " + value + " } } }";
+}
+
+// Whether a vectorized loop i with this body runs in lanes.
+bool runs_in_lanes(const std::string& body) {
+  const Program program = parse_or_die(
+      "program p(X: f32[16, 2]) -> (Y: f32[4, 4], Q: i64[16]) {"
+      " for i in 16 vectorized { " +
+      body + " } }");
+  return codegen::any_loop(program.root(), [&](const Loop& loop) {
+    return loop.loop_kind == LoopKind::kVectorized && codegen::can_vectorize(program, loop);
+  });
 }
 
 // The result for given inputs, compared with the interpreter bit by bit.
@@ -315,6 +328,31 @@ TEST_CASE("lanes that store to one element in different iterations are not run i
       for i in 16 @L0 vectorized { for k in 2 @L1 {
         block "Y" @B0 [a: O(16) = i, b: O(2) = k] { if )") +
                condition + " { Y[a // 2] = X[a, b] } } } } }");
+  }
+  check_text(R"(program p(X: f32[16, 2]) -> (Y: f32[2]) {
+    buffer Q: i64[16] local
+    for j in 2 @L2 { block "I" @B1 [v: S(2) = j] { Y[v] = 1f32 } }
+    for i in 16 @L0 vectorized { for k in 2 @L1 {
+      block "Y" @B0 [a: O(16) = i, b: O(2) = k] { Q[a] = (a + b) % 2 Y[Q[a]] = X[a, b] } } } })");
+}
+
+TEST_CASE("lanes that store to one element stay apart where loops inside may change which") {
+  for (const char* body : {"for k in 2 { if i % 2 != k { Y[i // 8, 0] = X[i, k] } }",
+                           "for k in 2 { if X[i, k] < 0f32 { Y[i // 8, 0] = X[i, k] } }",
+                           "for k in 2 { if i % 2 != k { for l in 2 { Y[i // 8, 0] = X[i, l] } } }",
+                           "for k in 2 { Y[(i + k) // 8, 0] = X[i, k] }",
+                           "for k in 2 { Q[i] = (i + k) % 2 Y[Q[i], 0] = X[i, k] }"}) {
+    INFO(body);
+    CHECK_FALSE(runs_in_lanes(body));
+  }
+  for (const char* body : {"for k in 2 { Q[i] = k } if i < 6 { Y[i // 4, i % 4] = X[i, 0] }",
+                           "if i < 6 { for k in 2 { Q[i] = k } Y[i // 4, i % 4] = X[i, 0] }",
+                           "for k in 2 { if i < 6 { Y[i // 4, i % 4] = X[i, k] } }",
+                           "for k in 2 { if k == 1 { Y[i // 8, 0] = X[i, k] } }",
+                           "if X[i, 0] < 0f32 { for k in 2 { Y[i // 8, 0] = X[i, k] } }",
+                           "Q[i] = i % 2 Y[Q[i], 0] = X[i, 0]"}) {
+    INFO(body);
+    CHECK(runs_in_lanes(body));
   }
 }
 
