@@ -41,8 +41,11 @@ struct StoragePlan {
 inline constexpr int64_t kStorageAlignment = 64;
 /// A thread's stack holds the buffers up to this size; larger ones would risk small thread stacks.
 inline constexpr int64_t kMaxStackBufferBytes = 16 * 1024;
-/// All stack buffers of one kernel together.
+/// All stack buffers of one kernel together, each counted once.
 inline constexpr int64_t kMaxStackBytes = 64 * 1024;
+/// Beside them, what copies of unrolled loops may have of their own in one function, so that it
+/// becomes registers.
+inline constexpr int64_t kMaxTileStackBytes = kMaxStackBytes / 2;
 
 /// Number of elements and bytes of a buffer with constant shape. Errors: Unsupported (a shape that
 /// is not constant, or a size beyond 2^46 bytes).

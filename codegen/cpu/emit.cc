@@ -203,9 +203,14 @@ void Emitter::emit_alloc(const Alloc& alloc) {
       const int64_t slack = stack_slack_bytes() / byte_size(buffer.dtype);
       llvm::Type* type = memory_type(buffer.dtype);
       // The copies of an unrolled loop share what cannot become registers: the plan counts it once.
+      // So they do with tiles, once those could fill a small stack.
       Value* own = nullptr;
-      const bool is_tile = slot.size_bytes <= kMaxRegisterTileBytes;
-      Value*& memory = is_tile ? own : stack_buffers_[{function_, &alloc}];
+      int64_t& tile_bytes = tile_bytes_[function_];
+      const int64_t bytes = slot.size_bytes + 2 * stack_slack_bytes();
+      const bool is_tile =
+          slot.size_bytes <= kMaxRegisterTileBytes && tile_bytes + bytes <= kMaxTileStackBytes;
+      if (is_tile) tile_bytes += bytes;
+      Value*& memory = is_tile ? own : stack_buffers_[{function_, alloc.buffer}];
       if (memory == nullptr) memory = stack_slot(type, elems + 2 * slack);
       base = ir_.CreateConstInBoundsGEP1_64(type, memory, static_cast<uint64_t>(slack));
       break;
@@ -243,7 +248,7 @@ void Emitter::emit_loop_kind(const Loop& loop) {
       }
       break;
     case LoopKind::kUnrolled:
-      if (known != nullptr && unrolled_copies_ * known->getSExtValue() <= kMaxUnrolledCopies) {
+      if (known != nullptr && known->getSExtValue() <= kMaxUnrolledCopies / unrolled_copies_) {
         return emit_unrolled(loop, known->getSExtValue());
       }
       break;

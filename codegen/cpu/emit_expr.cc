@@ -214,13 +214,9 @@ Value* Emitter::eval_floor(const BinaryNode& node) {
   const bool is_div = node.kind == ExprKind::kFloorDiv;
   // Where the value is not used the divisor may be anything: make it harmless.
   if (mask_ != nullptr && !llvm::isa<llvm::Constant>(b)) {
-    Value* safe = mask_;
-    Value* one = llvm::ConstantInt::get(b->getType(), 1);
-    if (safe->getType()->isVectorTy()) {
-      b = splat(b);
-      one = splat(llvm::ConstantInt::get(b->getType()->getScalarType(), 1));
-    }
-    b = ir_.CreateSelect(safe, b, one);
+    // What is uniform stays so: an address made of it is one for all lanes.
+    Value* safe = b->getType()->isVectorTy() ? mask_ : any(mask_);
+    b = ir_.CreateSelect(safe, b, llvm::ConstantInt::get(b->getType(), 1));
   }
   align_shapes(a, b);
   if (nonneg) return is_div ? ir_.CreateUDiv(a, b) : ir_.CreateURem(a, b);

@@ -27,8 +27,9 @@ int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
 }  // namespace
 
 std::optional<Affine> Emitter::affine(Expr e) {
-  // Data that no lane of the mask reads is nothing to compute another branch's address with.
-  const std::pair key(e.node(), has_load(e) ? mask_ : nullptr);
+  // Where a mask hides them loads do not read, and divisors are 1: nothing to compute another
+  // branch's address with.
+  const std::pair key(e.node(), has_load(e) || may_trap(e) ? mask_ : nullptr);
   if (const auto it = affine_memo_.find(key); it != affine_memo_.end()) return it->second;
   std::optional<Affine> r = affine_uncached(e);
   affine_memo_.emplace(key, r);

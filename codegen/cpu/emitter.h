@@ -189,7 +189,8 @@ class Emitter {
   std::unordered_map<ir::VarId, VarInfo> vars_;
   ir::VarRanges ranges_;  // of the same variables; loops rewind it
   std::unordered_map<ir::BufferId, llvm::Value*> buffers_;
-  std::map<std::pair<llvm::Function*, const ir::Alloc*>, llvm::Value*> stack_buffers_;
+  std::map<std::pair<llvm::Function*, ir::BufferId>, llvm::Value*> stack_buffers_;
+  std::map<llvm::Function*, int64_t> tile_bytes_;  // of stack buffers that no copy shares
   std::set<ir::BufferId> captured_;  // by the task being emitted: other tasks have them as well
   std::unordered_map<ir::BufferId, AliasInfo> alias_;
   llvm::Value* shared_workspace_ = nullptr;

@@ -200,13 +200,11 @@ class RegisterGuards {
     for_each_child(
         s, [&](Stmt child) { inside = inside && stays_inside(child); },
         [&](Expr value) {
+          inside = inside && !may_trap(value);
           walk(value, [&](Expr e) {
             if (const Load* load = e.as<Load>()) {
               inside = inside && is_in_shape(b_, load->buffer, load->indices, ranges_);
             }
-            const BinaryNode* node = as_binary(e);
-            const bool divides = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
-            if (node != nullptr && divides) inside = inside && node->rhs.as<IntImm>() != nullptr;
             return inside;
           });
         });
@@ -236,7 +234,8 @@ Stmt hoist(IrBuilder& b, Stmt s) {
   if (tensor_of(*loop)) return r;
   Expr outer, inner;
   for (Expr c : conjuncts(branch->condition)) {
-    Expr& side = mentions(c, loop->var->id) || has_load(c) ? inner : outer;
+    const bool stays = mentions(c, loop->var->id) || has_load(c) || may_trap(c);
+    Expr& side = stays ? inner : outer;
     side = conjunction(b, side, c);
   }
   if (!outer.defined()) return r;
@@ -252,11 +251,7 @@ bool is_in_shape(IrBuilder& b, BufferId id, std::span<const Expr> indices,
   const Buffer& buffer = b.buffer(id);
   for (std::size_t d = 0; d < indices.size(); ++d) {
     // Ranges leave out what a divisor of 0 gives.
-    const bool divides = any_node(indices[d], [](Expr e) {
-      const bool is_division = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
-      return is_division && as_binary(e)->rhs.as<IntImm>() == nullptr;
-    });
-    if (divides) return false;
+    if (may_trap(indices[d])) return false;
     if (prove_less_equal(b.int_imm(0), indices[d], ranges, kEffort) != Proof::kYes ||
         prove_less(indices[d], buffer.shape[d], ranges, kEffort) != Proof::kYes) {
       return false;

@@ -181,6 +181,45 @@ TEST_CASE("copies of an unrolled loop share a buffer on the stack") {
   CHECK(compare_with_interpreter(program, program, 1) == "");
 }
 
+TEST_CASE("small buffers of an unrolled loop's copies fit a small stack") {
+  const std::string text = R"(program p(X: f32[60, 1000]) -> (Y: f32[60, 1000]) {
+    buffer T: f32[60, 1000] local
+    for i in 60 @L0 unrolled {
+      for j in 1000 @L1 { block "T" @B0 [u: S(60) = i, v: S(1000) = j] { T[u, v] = X[u, v] + 1f32 } }
+      for j in 1000 @L2 { block "Y" @B1 [u: S(60) = i, v: S(1000) = j] { Y[u, v] = T[u, 999 - v] } }
+    } })";
+  const std::string llvm = emitted(text, Target{}, codegen::EmitKind::kLlvmText);
+  const std::regex slot(R"(alloca \[(\d+) x float\])");
+  int64_t bytes = 0;
+  for (std::sregex_iterator it(llvm.begin(), llvm.end(), slot), none; it != none; ++it) {
+    bytes += 4 * std::stoll((*it)[1].str());
+  }
+  CHECK(bytes > 4000);
+  CHECK(bytes <= codegen::kMaxTileStackBytes + 8000);
+  const Program program = parse_or_die(text);
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
+TEST_CASE("rows that lanes sum up and store under a guard stay in vectors") {
+  const std::string text = R"(program p(X: f32[4, 5, 6]) -> (T: f32[4, 6], Y: f32[4, 2, 3]) {
+    for i in 4 @L0 { for j in 8 @L1 vectorized {
+      for k in 5 @L2 { block "T" @B0 [u: S(4) = i, v: S(6) = j, w: R(5) = k] where j < 6 {
+        init { T[u, v] = 0f32 } T[u, v] = T[u, v] + X[u, w, v] } }
+      block "Y" @B1 [u: S(4) = i, v: S(6) = j] where j < 6 { Y[u, v // 3, v % 3] = T[u, v] } } } })";
+  CHECK(emitted(text, Target{}, codegen::EmitKind::kLlvmText).find(" x float>") !=
+        std::string::npos);
+  const Program program = parse_or_die(text);
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
+TEST_CASE("a loop is not unrolled because its copies overflow") {
+  // 2^9 * 2^55
+  const Program program = parse_or_die(R"(program p(X: f32[1]) -> (Y: f32[1]) {
+    for i in 512 @L0 unrolled { for j in 36028797018963968 @L1 unrolled {
+      block "Y" @B0 [u: O(512) = i, v: O(36028797018963968) = j] { Y[0] = X[0] } } } })");
+  CHECK(codegen::compile_cpu(program, Target{}).ok());
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);

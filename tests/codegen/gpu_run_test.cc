@@ -229,6 +229,19 @@ TEST_CASE("sine and cosine of f64 are the library's, of large arguments too", "[
   }
 }
 
+TEST_CASE("a division stays behind the condition that hides it, also outside of a loop", "[gpu]") {
+  const ir::Program program = parse_or_die(R"(
+program p(X: f32[4, 8]) -> (Y: f32[4, 8]) {
+  for b in 1 bind(block.x) {
+    for i in 4 bind(thread.x) { for k in 8 {
+      block "I" [v: S(4) = i, w: S(8) = k] { Y[v, w] = 1f32 } } }
+    for j in 4 bind(thread.x) { for l in 8 {
+      block "Y" [v: S(4) = j, w: S(8) = l] where l < j && 11 % j < 2 { Y[v, w] = X[v, w] } } }
+  }
+})");
+  CHECK(compare_on_host(program, program, gpu_target(), 1, kTwoOrders) == "");
+}
+
 TEST_CASE("an f64 is rounded to 16 bits once", "[gpu]") {
   // Beside the middle of two numbers of 16 bits, which is what an f32 would make of them.
   const std::pair<const char*, const char*> cases[] = {

@@ -150,6 +150,7 @@ TEST_CASE("without fused multiply-adds f32 functions are as accurate, other type
   CHECK_DIAG(function_code("exp", "f64", 1, 2, sse4), Unsupported);
   CHECK_DIAG(function_code("pow", "f32", 2, 4, sse4), Unsupported);
   CHECK_DIAG(function_code("exp", "f16", 1, 4, sse4), Unsupported);
+  CHECK(function_code("exp", "bf16", 1, 4, sse4).ok());
 }
 
 TEST_CASE("f32 functions keep the accuracy of their table over all arguments", "[.slow]") {

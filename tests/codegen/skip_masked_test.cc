@@ -11,6 +11,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace prunerc {
 namespace {
@@ -219,6 +220,45 @@ TEST_CASE("lanes that are summed up get no guard of their own") {
       codegen::lower_cpu(parse_or_die(text), *target_from_string("cpu"));
   REQUIRE_OK(lowered);
   CHECK(print(*lowered).find("M_lanes") != std::string::npos);
+}
+
+TEST_CASE("a guard gets no division that another condition hides") {
+  const auto text = [](const std::string& last) {
+    return R"(program p(A: f32[16]) -> (Y: f32[8]) {
+      for t in 8 @L0 { for k in 16 @L1 {
+        block "Y" @B0 [a: S(8) = t, q: O(13) = )" +
+           last + R"(, s: R(16) = k] where t != 0 {
+          Y[a] = Y[a] + select(s <= q, A[s], 0f32) } } } })";
+  };
+  CHECK(guards(text("t // 2")).at("Y").find("&&") != std::string::npos);
+  CHECK(guards(text("12 // t")).at("Y").find("&&") == std::string::npos);
+}
+
+TEST_CASE("lanes are not summed up apart where a guard's division would leave what hides it") {
+  // Z keeps the outer loop out of the nest.
+  const auto text = [](const std::string& guard, const std::string& element) {
+    return R"(program p(X: f32[4, 8, 16]) -> (Y: f32[4], Z: f32[4]) {
+      for z in 4 @L3 { block "I" @B1 [v: S(4) = z] { Y[v] = 1f32 } }
+      for i in 4 @L0 {
+        block "Z" @B2 [u: S(4) = i] { Z[u] = 2f32 }
+        for k in 8 @L1 { for l in 16 @L2 vectorized {
+          block "Y" @B0 [a: O(4) = i, b: R(8) = k, c: R(16) = l] where )" +
+           guard + " { Y[" + element + "] = Y[" + element + "] + X[a, b, c] } } } } }";
+  };
+  const auto has_lanes = [](const Program& program) {
+    const Result<Program> lowered = codegen::lower_cpu(program, *target_from_string("cpu"));
+    REQUIRE_OK(lowered);
+    return print(*lowered).find("Y_lanes") != std::string::npos;
+  };
+  for (const auto& [guard, element, expected] :
+       {std::tuple("k < i", "0", true), std::tuple("i != 0", "a", true),
+        std::tuple("k < i && 11 % i < 2", "0", false),
+        std::tuple("i != 0 && 12 // i < 5", "a", false)}) {
+    CAPTURE(guard);
+    const Program program = parse_or_die(text(guard, element));
+    CHECK(has_lanes(program) == expected);
+    CHECK(compare_with_interpreter(program, program, 1) == "");
+  }
 }
 
 TEST_CASE("values are the same with masked tiles left out") {

@@ -66,6 +66,13 @@ bool always_loads(Expr e, Expr load) {
   return found;
 }
 
+bool may_trap(Expr e) {
+  return any_node(e, [](Expr part) {
+    const bool divides = part.kind() == ExprKind::kFloorDiv || part.kind() == ExprKind::kFloorMod;
+    return divides && constant_or(as_binary(part)->rhs, 0) == 0;
+  });
+}
+
 int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }
 
 std::optional<int64_t> step_of(Expr e, VarId var) {

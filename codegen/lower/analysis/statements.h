@@ -29,6 +29,8 @@ std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
 int64_t num_stores(ir::Stmt s, ir::BufferId buffer);
 /// Does e do the load whatever the conditions in it say? In a condition, or in both of what it decides between.
 bool always_loads(ir::Expr e, ir::Expr load);
+/// Is there a division of whole numbers whose divisor is not known? Where a condition hides it that may be 0.
+bool may_trap(ir::Expr e);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// What one step of the variable adds; nullopt if e is not affine in it.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -59,9 +60,12 @@ struct LaneCheck {
   int64_t extent;
   bool ok = true;
   int conditions = 0;  // lane-dependent conditions around the statement
+  int changing = 0;    // those of them that loops inside may decide anew in each iteration
+  int depth = 0;       // loops inside around the statement
   std::map<BufferId, std::vector<std::span<const Expr>>> stores, loads;
   std::map<BufferId, ExprKind> accumulated;
   std::vector<const Loop*> inner;
+  std::set<BufferId> reordered;  // stored by lanes that loops inside may bring in another order
 
   void expr(Expr e) {
     walk(e, [&](Expr x) {
@@ -79,17 +83,23 @@ struct LaneCheck {
                  [&](const Loop& n) {
                    // The instruction has lanes of its own.
                    ok = ok && !tensor_of(n) && !mentions(n.extent, v) && !has_load(n.extent);
-                   if (constant_or(n.extent, 0) != 1) inner.push_back(&n);
+                   const bool repeats = constant_or(n.extent, 0) != 1;
+                   if (repeats) inner.push_back(&n);
+                   depth += repeats ? 1 : 0;
                    stmt(n.body);
+                   depth -= repeats ? 1 : 0;
                  },
                  [&](const Block&) { ok = false; },
                  [&](const Alloc&) { ok = false; },
                  [&](const If& n) {
                    expr(n.condition);
                    const bool varies = mentions(n.condition, v) || has_load(n.condition);
+                   const bool changes = varies && depth > 0 && may_change(n.condition);
                    conditions += varies ? 1 : 0;
+                   changing += changes ? 1 : 0;
                    stmt(n.then_body);
                    stmt(n.else_body);
+                   changing -= changes ? 1 : 0;
                    conditions -= varies ? 1 : 0;
                  },
                  [&](const Store& n) { store(n); },
@@ -109,6 +119,7 @@ struct LaneCheck {
       ok = ok && conditions == 0 && !mentions(n.value, v) && !loads_from(n.value, n.buffer);
     }
     stores[n.buffer].push_back(n.indices);
+    if (changing > 0) reordered.insert(n.buffer);
     for (Expr index : n.indices) expr(index);
     expr(n.value);
   }
@@ -148,10 +159,27 @@ struct LaneCheck {
     return true;
   }
 
-  // Of the only access to a buffer: the last lane of the last iteration wins in any case.
-  bool is_in_order(std::span<const Expr> indices) const {
-    return std::none_of(inner.begin(), inner.end(),
-                        [&](const Loop* loop) { return mentions(indices, loop->var->id); });
+  bool follows_inner(std::span<const Expr> exprs) const {
+    return std::any_of(inner.begin(), inner.end(),
+                       [&](const Loop* loop) { return mentions(exprs, loop->var->id); });
+  }
+
+  bool may_change(Expr condition) const {
+    return has_load(condition) || follows_inner({&condition, 1});
+  }
+
+  bool loads_stored(Expr e) const {
+    return std::any_of(stores.begin(), stores.end(),
+                       [&](const auto& stored) { return loads_from(e, stored.first); });
+  }
+
+  // Of the only access to a buffer: the last lane of the last iteration wins in any case, if each
+  // lane stores to one element in all iterations.
+  bool is_in_order(BufferId id, std::span<const Expr> indices) const {
+    const bool by_data =
+        !inner.empty() && std::any_of(indices.begin(), indices.end(),
+                                      [&](Expr index) { return loads_stored(index); });
+    return !by_data && !reordered.contains(id) && !follows_inner(indices);
   }
 
   bool conflict_free() const {
@@ -161,7 +189,8 @@ struct LaneCheck {
       if (read != loads.end()) all.insert(all.end(), read->second.begin(), read->second.end());
       const bool uniform =
           std::none_of(all.begin(), all.end(), [&](auto a) { return mentions(a, v); });
-      if ((all.size() == 1 && is_in_order(all[0])) || (uniform && read == loads.end())) continue;
+      if ((all.size() == 1 && is_in_order(id, all[0])) || (uniform && read == loads.end()))
+        continue;
       if (!separated(all)) return false;
     }
     return std::none_of(accumulated.begin(), accumulated.end(), [&](const auto& one) {
@@ -173,7 +202,8 @@ struct LaneCheck {
 }  // namespace
 
 bool can_vectorize(const Program&, const Loop& loop) {
-  LaneCheck check{loop.var->id, constant_or(loop.extent, INT64_MAX), true, 0, {}, {}, {}, {}};
+  LaneCheck check{
+      loop.var->id, constant_or(loop.extent, INT64_MAX), true, 0, 0, 0, {}, {}, {}, {}, {}};
   check.stmt(loop.body);
   return check.ok && check.conflict_free();
 }

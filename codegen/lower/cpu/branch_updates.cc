@@ -57,7 +57,7 @@ class UpdateBranching {
     if (update == nullptr) return Stmt(&store);
     Expr outside, inside;
     for (Expr part : conjuncts(update->condition)) {
-      const bool stays = has_load(part) || mentions(part, tile_vars_);
+      const bool stays = has_load(part) || may_trap(part) || mentions(part, tile_vars_);
       (stays ? inside : outside) = conjunction(b_, stays ? inside : outside, part);
     }
     if (!outside.defined()) return Stmt(&store);

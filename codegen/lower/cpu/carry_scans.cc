@@ -94,7 +94,8 @@ class ScanCarrying {
       if (element != nullptr && element->buffer == scan->store->buffer) scan->before = select;
       return true;
     });
-    if (num_loads != 1 || scan->before == nullptr || has_load(scan->before->on_false)) return false;
+    if (num_loads != 1 || scan->before == nullptr) return false;
+    if (has_load(scan->before->on_false) || may_trap(scan->before->on_false)) return false;
     const Le* from = scan->before->condition.as<Le>();
     const Var* var = from != nullptr ? from->rhs.as<Var>() : nullptr;
     if (var == nullptr || var->id != scan->loop->var->id || constant_or(from->lhs, 0) != 1) {

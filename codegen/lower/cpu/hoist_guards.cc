@@ -246,7 +246,7 @@ class GuardHoisting {
   static void add(Expr condition, const std::vector<const Loop*>& tiles,
                   const std::set<VarId>& serial, std::vector<Candidate>* out) {
     for (Expr c : conjuncts(condition)) {
-      if (c.as<IntImm>() != nullptr || has_load(c)) continue;
+      if (c.as<IntImm>() != nullptr || has_load(c) || may_trap(c)) continue;
       std::set<VarId> vars;
       collect_vars(c, &vars);
       if (std::any_of(vars.begin(), vars.end(), [&](VarId v) { return serial.count(v) != 0; }))
@@ -403,7 +403,12 @@ class GuardHoisting {
   // The number of iterations v = 0, 1, ... for which c holds, if they are the first ones.
   Expr upper_limit(const Loop& loop, Expr c) {
     const BinaryNode* node = as_binary(c);
+<<<<<<< HEAD
     if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_data(c)) return {};
+=======
+    if (node == nullptr || node->lhs.dtype() != DType::kI64) return {};
+    if (has_load(c) || may_trap(c)) return {};
+>>>>>>> llvm
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
     Linear rest = to_linear(b_, node->lhs, ranges_) - to_linear(b_, node->rhs, ranges_);
     int64_t factor = 0;

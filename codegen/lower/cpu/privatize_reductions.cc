@@ -124,7 +124,7 @@ class Privatization {
     std::set<VarId> element_vars;
     for (Expr index : nest.store->indices) collect_vars(index, &element_vars);
     for (Expr condition : conjuncts(nest.guard->condition)) {
-      if (has_load(condition)) return false;
+      if (has_load(condition) || may_trap(condition)) return false;
       std::set<VarId> vars;
       collect_vars(condition, &vars);
       const bool on_element = std::any_of(vars.begin(), vars.end(),

@@ -52,7 +52,7 @@ class MaskSkipping {
       const std::optional<double> share = share_where(block, {&condition, 1});
       if (!share || *share > 1 - kLeastMaskedPart) continue;
       const Expr any = of_any_copy(block, condition);
-      if (!any.defined()) continue;
+      if (!any.defined() || may_trap(any)) continue;
       guard = guard.defined() ? b_.logical_and(guard, any) : any;
     }
     if (guard.is(block.guard)) return Stmt(&block);

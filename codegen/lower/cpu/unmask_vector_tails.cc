@@ -191,19 +191,6 @@ class TailUnmasking {
     return true;
   }
 
-  // A division of whole numbers whose divisor is not known.
-  static bool may_trap(Expr e) {
-    bool found = false;
-    walk(e, [&](Expr x) {
-      const BinaryNode* node = as_binary(x);
-      const bool divides =
-          node != nullptr && (x.kind() == ExprKind::kFloorDiv || x.kind() == ExprKind::kFloorMod);
-      found = found || (divides && node->rhs.as<IntImm>() == nullptr);
-      return !found;
-    });
-    return found;
-  }
-
   IrBuilder b_;
   VarRanges ranges_;
   const Loop* lanes_ = nullptr;  // the vectorized loop around
