@@ -150,6 +150,22 @@ class Onnx(command.CommandTest):
         self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [3, 2], [1, -2] * 3))
         self.assertIn("recorded in", verify(expect=4).out)
 
+    def test_a_library_is_not_written_over_the_data_of_its_model(self):
+        m, data = self.made, struct.pack("<2f", 1, 2)
+        self.write_model("add.weights", data)
+        place = m.message(13, m.message(1, "location") + m.message(2, "add.weights"))
+        weight = m.number(1, 2) + m.number(2, 1) + m.message(8, "w") + place + m.number(14, 1)
+        graph = m.message(1, m.node("Add", ["x", "w"], "y")) + m.message(2, "g") + m.message(5, weight)
+        graph += m.message(11, m.port("x", [2])) + m.message(12, m.port("y", [2]))
+        model = self.write_model("add.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        refused = self.prunerc("compile", model, "-o", "libadd.so", "-o", "add.weights", expect=2).err
+        self.assertIn("over what the net is read from", refused)
+        self.assertNotIn("calls of", refused)  # before kernels are compiled
+        self.assertFalse(os.path.exists(self.path("libadd.so")))
+        with open(self.path("add.weights"), "rb") as file:
+            self.assertEqual(data, file.read())
+        self.prunerc("compile", model, "-o", "libadd.so", "-o", "other.weights")
+
     def test_recorded_outputs_of_a_part_are_those_of_its_names(self):
         m = self.made
         nodes = m.message(1, m.node("Rolu", ["x"], "y")) + m.message(1, m.node("Relu", ["x"], "z"))

@@ -79,6 +79,7 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& m
   net.input_names = std::move(imported.input_names);
   net.output_names = std::move(imported.output_names);
   net.fed_names = std::move(imported.fed_names);
+  net.files = model.files;
   for (const std::string& line : imported.left_out)
     net.warnings += fmt::format("left out: {}\n", line);
   PRUNERC_TRY_VOID(run_passes(request, net));
