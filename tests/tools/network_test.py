@@ -88,6 +88,13 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 
+    def test_a_ranking_without_time_is_said_to_be_left_out(self):
+        told = self.prunerc("tune", self.net, "--trials", "2", "--time", "20s", "--json")
+        self.assertIsNone(told.json()["network"])
+        self.assertIn("no time was left to rank schedules within the network", told.err)
+        self.assertNotIn("within mlp: ", told.out)
+        self.assertNotIn("network", self.prunerc("tune", self.ops, "--op", "scale", "--trials", "1", "--json").json())
+
     def test_tuning_needs_no_weights(self):
         named = self.write("named.prn", NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "later.safetensors" {'))
         told = self.prunerc("tune", named, "--trials", "2")
