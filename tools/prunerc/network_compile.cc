@@ -71,6 +71,16 @@ Result<void> write_files(const codegen::CpuLibrary& library,
   return {};
 }
 
+Result<void> check_forms(const std::vector<std::string>& outputs) {
+  for (const std::string& path : outputs) {
+    const ExportForm form = *export_form_of(path);
+    if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
+    return error(Diag::kUsageOption, "-o",
+                 fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path));
+  }
+  return {};
+}
+
 // What the net is made of stays: nothing is written over the request's file or what it reads.
 Result<void> check_sources(const std::vector<std::string>& outputs, const LoadedNet& net,
                            const OperatorRequest& request, const std::string& weights) {
@@ -134,14 +144,8 @@ int compile_network(const SizedNets& nets, const OperatorRequest& request,
   const LoadedNet& loaded = nets.nets[0].net;
   const net::Net& first = loaded.net;
   fmt::print(stderr, "{}", loaded.warnings);
-  for (const std::string& path : options.outputs) {
-    const ExportForm form = *export_form_of(path);
-    if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
-    return fail(error(Diag::kUsageOption, "-o",
-                      fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path)),
-                kUsage);
-  }
-  const Result<void> asked = check_sources(options.outputs, loaded, request, options.weights);
+  Result<void> asked = check_forms(options.outputs);
+  if (asked.ok()) asked = check_sources(options.outputs, loaded, request, options.weights);
   if (!asked.ok()) return fail(asked.error(), kUsage);
   codegen::LibraryInfo info;
   info.name = first.name;
