@@ -95,6 +95,7 @@ struct Model {
   Graph graph;
   std::vector<Function> functions;
   std::map<std::string, int64_t> opsets;  ///< by domain; "" is ONNX's own
+  std::vector<std::string> files;         ///< in the model's folder, with tensors that it reads
 };
 
 /// Limits of what is read.

@@ -188,6 +188,7 @@ class Reader {
         return malformed("it defines the function '" + read.name + "' twice");
       out.functions.push_back(std::move(read));
     }
+    for (const auto& [name, file] : files_) out.files.push_back(name);
     return out;
   }
 

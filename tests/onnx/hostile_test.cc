@@ -311,6 +311,9 @@ TEST_CASE("numbers of 16 bits that share the bytes of a file are there once") {
   };
   CHECK(add("data", 32, "").ok());
   CHECK(add("./data", 32, "0").ok());
+  const Result<Model> read = parse_model(model.bytes(), folder.model_path());
+  REQUIRE(read.ok());
+  CHECK(read->files == std::vector<std::string>{"data"});
   const Result<ImportedNet> net = add("data", 31, "2");
   REQUIRE_FALSE(net.ok());
   CHECK(net.error().id() == Diag::kOnnxMalformed);

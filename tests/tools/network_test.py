@@ -88,6 +88,13 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 
+    def test_a_ranking_without_time_is_said_to_be_left_out(self):
+        told = self.prunerc("tune", self.net, "--trials", "2", "--time", "20s", "--json")
+        self.assertIsNone(told.json()["network"])
+        self.assertIn("no time was left to rank schedules within the network", told.err)
+        self.assertNotIn("within mlp: ", told.out)
+        self.assertNotIn("network", self.prunerc("tune", self.ops, "--op", "scale", "--trials", "1", "--json").json())
+
     def test_tuning_needs_no_weights(self):
         named = self.write("named.prn", NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "later.safetensors" {'))
         told = self.prunerc("tune", named, "--trials", "2")
@@ -95,12 +102,25 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
         self.assertIn("other weights are timed", told.err)
         self.assertIn("later.safetensors", told.err)
 
+    def test_tuning_needs_no_constant_of_a_file_that_is_there(self):
+        named = NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "w.safetensors" {')
+        for old, new, told in (("b2: f32[4];", 'b2: f32[4] = "later";', "later"),
+                               ("W1: f32[5,6];", 'W1: f32[5,6] = "down";', "needs f32[5,6]")):
+            net = self.write("named.prn", named.replace(old, new))
+            tuned = self.prunerc("tune", net, "--trials", "2")
+            self.assertIn("within mlp: ", tuned.out)
+            self.assertIn("other weights are timed", tuned.err)
+            self.assertIn(told, tuned.err)
+        whole = self.prunerc("tune", self.write("named.prn", named), "--trials", "2")
+        self.assertNotIn("other weights", whole.err)
+
     def test_a_library_is_not_written_over_its_weights(self):
         os.rename(self.path("w.safetensors"), self.path("mlp.weights"))
         with open(self.path("mlp.weights"), "rb") as file:
             before = file.read()
         refused = self.prunerc("compile", self.net, "--weights", "mlp.weights", "-o", "libmlp.so", "-o", "mlp.weights", expect=2).err
         self.assertIn("over what the net is read from", refused)
+        self.assertNotIn("calls of", refused)  # before kernels are compiled
         self.assertFalse(os.path.exists(self.path("libmlp.so")))
         with open(self.path("mlp.weights"), "rb") as file:
             self.assertEqual(before, file.read())

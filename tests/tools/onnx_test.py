@@ -4,6 +4,7 @@
 import ctypes
 import os
 import shutil
+import struct
 
 import command
 from command import read_npy, write_npy
@@ -118,6 +119,52 @@ class Onnx(command.CommandTest):
         self.assertIn("f32[2] = 2, 3", self.prunerc("run", model, "--input", "x=ones").out)
         write_npy(self.path("w.npy"), "<f4", (2,), [5, 7])
         self.assertIn("f32[2] = 6, 8", self.prunerc("run", model, "--input", "x=ones", "--const", "w=@w.npy").out)
+
+    def test_recorded_runs_with_other_constants_are_not_compared(self):
+        m = self.made
+        named = m.message(1, "x") + m.message(2, m.message(1, m.number(1, 1) + m.message(2, m.message(1, m.message(2, "batch")))))
+        shape = m.message(1, "s") + m.message(2, m.message(1, m.number(1, 7) + m.message(2, m.message(1, m.number(1, 2)))))
+        graph = m.message(1, m.node("Expand", ["x", "s"], "y")) + m.message(2, "g")
+        graph += m.message(11, named) + m.message(11, shape) + m.message(12, m.port("y", []))
+        model = self.write_model("expand.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        write_npy(self.path("s.npy"), "<i8", (2,), [3, 2])
+
+        def record(rows):
+            sizes = m.number(1, 2) + m.number(2, 7) + m.message(8, "s") + m.message(9, struct.pack("<2q", rows, 2))
+            self.write_model("test_data_set_0/input_1.pb", sizes)
+            self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [rows, 2], [1, -1] * rows))
+
+        def verify(expect=0):
+            return self.prunerc("verify", model, "--seeds", "1", "--const", "s=@s.npy", "-D", "batch=1,2", expect=expect)
+
+        os.makedirs(self.path("test_data_set_0"))
+        self.write_model("test_data_set_0/input_0.pb", m.tensor("x", [2], [1, -1]))
+        record(5)
+        told = verify()
+        self.assertNotIn("recorded", told.out)
+        self.assertEqual(2, told.err.count("test_data_set_0 does not have the constants of --const: not compared"))
+        record(3)
+        told = verify()
+        self.assertIn("on 1 recorded run", told.out)
+        self.assertIn("is of other sizes", told.err)
+        self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [3, 2], [1, -2] * 3))
+        self.assertIn("recorded in", verify(expect=4).out)
+
+    def test_a_library_is_not_written_over_the_data_of_its_model(self):
+        m, data = self.made, struct.pack("<2f", 1, 2)
+        self.write_model("add.weights", data)
+        place = m.message(13, m.message(1, "location") + m.message(2, "add.weights"))
+        weight = m.number(1, 2) + m.number(2, 1) + m.message(8, "w") + place + m.number(14, 1)
+        graph = m.message(1, m.node("Add", ["x", "w"], "y")) + m.message(2, "g") + m.message(5, weight)
+        graph += m.message(11, m.port("x", [2])) + m.message(12, m.port("y", [2]))
+        model = self.write_model("add.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        refused = self.prunerc("compile", model, "-o", "libadd.so", "-o", "add.weights", expect=2).err
+        self.assertIn("over what the net is read from", refused)
+        self.assertNotIn("calls of", refused)  # before kernels are compiled
+        self.assertFalse(os.path.exists(self.path("libadd.so")))
+        with open(self.path("add.weights"), "rb") as file:
+            self.assertEqual(data, file.read())
+        self.prunerc("compile", model, "-o", "libadd.so", "-o", "other.weights")
 
     def test_recorded_outputs_of_a_part_are_those_of_its_names(self):
         m = self.made

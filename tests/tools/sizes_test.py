@@ -142,11 +142,20 @@ class Sizes(command.CommandTest):
 
         self.assertIn("on 1 recorded run", verify("batch=2,seq=3").out)
         for sizes in ("batch=1,seq=3", "batch=1,seq=3,4"):
-            self.assertNotIn("recorded", verify(sizes).out)
+            told = verify(sizes)
+            self.assertNotIn("recorded", told.out)
+            self.assertIn("test_data_set_0 is of other sizes: not compared", told.err)
         # Outputs of other shapes are wrong at any size.
         write("output_1", [3, 2], z[2])
         for sizes in ("batch=2,seq=3", "batch=2,seq=3,4"):
             self.assertIn("f32[2,3]", verify(sizes, expect=1).err)
+        # So are inputs of another rank or type.
+        write("input_0", [2, 12], list(x))
+        self.assertIn("needs f32[1,3,4], found f32[2,12]", verify("batch=1,seq=3", expect=1).err)
+        with open(self.path("test_data_set_0/input_0.pb"), "wb") as out:
+            dims = b"".join(m.number(1, d) for d in (2, 3, 4))
+            out.write(dims + m.number(2, 6) + m.message(9, bytes(96)))
+        self.assertIn("needs f32[1,3,4], found i32[2,3,4]", verify("batch=1,seq=3,4", expect=1).err)
 
     def test_a_program_in_c_and_in_cxx_calls_each_kernel(self):
         self.prunerc("compile", self.model, "-D", "seq=2,5,batch=1", "--symbol", "rows", "-o", "rows.a")

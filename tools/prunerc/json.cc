@@ -68,14 +68,16 @@ std::string proof_text(const search::DerivedLink& link) {
 }
 
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro, const std::optional<RankReport>& ranked,
+                      const std::string& repro, const std::optional<RankReport>* ranked,
                       std::span<const AlgebraOutcome> outcomes) {
   const auto add_network = [&](Json& json) {
-    if (!ranked) return;
-    json["network"] = {{"before_ns", ranked->before_ns},
-                       {"after_ns", ranked->after_ns},
-                       {"contenders", ranked->num_contenders},
-                       {"changed", ranked->num_changed}};
+    if (ranked == nullptr) return;
+    Json& network = json["network"] = nullptr;
+    if (!*ranked) return;
+    network = {{"before_ns", (*ranked)->before_ns},
+               {"after_ns", (*ranked)->after_ns},
+               {"contenders", (*ranked)->num_contenders},
+               {"changed", (*ranked)->num_changed}};
   };
   if (report.tasks.size() == 1) {
     Json one = task_json(report.tasks[0], shares[0], repro);

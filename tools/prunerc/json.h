@@ -9,15 +9,16 @@
 #include "tools/driver/limits.h"
 #include "tools/driver/network/network_rank.h"
 
+#include <optional>
 #include <span>
 #include <string>
 
 namespace prunerc::cli {
 
 /// One line, as tools/FORMS.md has it: schema "prunerc.tune/1". `shares` and, with --algebra,
-/// `outcomes` have one of each task.
+/// `outcomes` have one of each task; `ranked` is of a net, empty where ranking was left out.
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro, const std::optional<RankReport>& ranked = {},
+                      const std::string& repro, const std::optional<RankReport>* ranked = nullptr,
                       std::span<const AlgebraOutcome> outcomes = {});
 
 /// "90s", "10m", "1h", "45" (seconds) of an option. Units: seconds. Errors: UsageOption.

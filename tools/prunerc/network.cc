@@ -217,13 +217,24 @@ void rename_arrays(const LoadedNet& net, Arrays& arrays) {
 
 namespace {
 
+// Those of the model or of the file that the net names, where all of its constants are there.
+Result<WeightSource> own_weights(const LoadedNet& net, const OperatorRequest& request,
+                                 const std::vector<ir::Tensor>& const_inputs) {
+  PRUNERC_TRY(WeightSource source, open_weights(net, request, "", const_inputs, kAnyWeights));
+  if (net.weights || net.net.weights.empty()) return source;
+  for (const net::Tensor& tensor : net.net.tensors) {
+    if (tensor.role == net::Role::kConst) PRUNERC_TRY_VOID(source.get(tensor));
+  }
+  return source;
+}
+
 Result<RankReport> rank_sized(Session& session, const SizedNet& sized,
                               const OperatorRequest& request, const RankOptions& options) {
   const LoadedNet& net = sized.net;
   const std::vector<ir::Tensor> const_inputs = filled_const_inputs(net.net, options.seed);
-  Result<WeightSource> opened = open_weights(net, request, "", const_inputs, kAnyWeights);
+  Result<WeightSource> opened = own_weights(net, request, const_inputs);
   if (!opened.ok()) {
-    // Times hardly follow from what weights hold; tuning may come before there are any.
+    // Times hardly follow from what weights hold; tuning may come before there are any, or all.
     fmt::print(stderr, "note: {}; other weights are timed\n", opened.error().message());
     opened = open_weights(net, request, kAnyWeights, const_inputs);
   }

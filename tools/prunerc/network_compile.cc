@@ -13,9 +13,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace prunerc::cli {
 namespace {
@@ -69,13 +71,26 @@ Result<void> write_files(const codegen::CpuLibrary& library,
   return {};
 }
 
-// What the net is made of stays: nothing is written over the request's file or a file of weights.
-Result<void> check_sources(const std::vector<std::string>& outputs, const net::Net& net,
+Result<void> check_forms(const std::vector<std::string>& outputs) {
+  for (const std::string& path : outputs) {
+    const ExportForm form = *export_form_of(path);
+    if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
+    return error(Diag::kUsageOption, "-o",
+                 fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path));
+  }
+  return {};
+}
+
+// What the net is made of stays: nothing is written over the request's file or what it reads.
+Result<void> check_sources(const std::vector<std::string>& outputs, const LoadedNet& net,
                            const OperatorRequest& request, const std::string& weights) {
-  const std::filesystem::path beside =
-      std::filesystem::path(request.file).parent_path() / net.weights;
-  for (const std::filesystem::path& source :
-       {std::filesystem::path(request.file), std::filesystem::path(weights), beside}) {
+  const std::filesystem::path file = request.file, folder = file.parent_path();
+  std::vector<std::filesystem::path> sources = {file, weights, folder / net.net.weights};
+  for (const std::string& name : net.files) sources.push_back(folder / name);
+  for (const auto& [name, text] : request.constants) {
+    if (text.starts_with("@")) sources.emplace_back(text.substr(1));
+  }
+  for (const std::filesystem::path& source : sources) {
     for (const std::string& path : outputs) {
       std::error_code ignored;
       if (source.empty() || !std::filesystem::equivalent(path, source, ignored)) continue;
@@ -126,15 +141,12 @@ int add_sized(const SizedNet& sized, const OperatorRequest& request, const Machi
 
 int compile_network(const SizedNets& nets, const OperatorRequest& request,
                     const MachineOptions& machine, const NetworkCompile& options) {
-  const net::Net& first = nets.nets[0].net.net;
-  fmt::print(stderr, "{}", nets.nets[0].net.warnings);
-  for (const std::string& path : options.outputs) {
-    const ExportForm form = *export_form_of(path);
-    if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
-    return fail(error(Diag::kUsageOption, "-o",
-                      fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path)),
-                kUsage);
-  }
+  const LoadedNet& loaded = nets.nets[0].net;
+  const net::Net& first = loaded.net;
+  fmt::print(stderr, "{}", loaded.warnings);
+  Result<void> asked = check_forms(options.outputs);
+  if (asked.ok()) asked = check_sources(options.outputs, loaded, request, options.weights);
+  if (!asked.ok()) return fail(asked.error(), kUsage);
   codegen::LibraryInfo info;
   info.name = first.name;
   info.version = kVersion;
@@ -150,7 +162,7 @@ int compile_network(const SizedNets& nets, const OperatorRequest& request,
   }
   std::vector<std::string> outputs = options.outputs;
   const std::string file = weights_file(gathered.prepared_bytes(), &outputs);
-  const Result<void> kept = check_sources(outputs, first, request, options.weights);
+  const Result<void> kept = check_sources(outputs, loaded, request, options.weights);
   if (!kept.ok()) return fail(kept.error(), kUsage);
   codegen::CpuLibrary library = gathered.library(info, file);
   library.cpu_features = std::move(cpu_features);

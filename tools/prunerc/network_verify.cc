@@ -134,13 +134,14 @@ Result<NetComparison> compare_recorded(Network& tuned, Written& written,
                      [&](uint64_t seed) { return written.run(outputs, recorded.inputs, seed); });
 }
 
-// Where sizes were chosen, those of these sizes.
+// Those that the request is about.
 Result<std::vector<RecordedRun>> recorded_of(const SizedNet& sized, const OperatorRequest& request,
                                              const NetworkVerify& options) {
   if (!options.weights.empty() || !sized.net.weights) return std::vector<RecordedRun>();
-  const bool is_chosen = !sized.sizes.empty() || !request.bindings.empty();
-  return read_recorded(request.file, sized.net,
-                       is_chosen ? OtherShapes::kSkip : OtherShapes::kError);
+  std::vector<std::string> left_out;
+  PRUNERC_TRY(std::vector<RecordedRun> runs, read_recorded(request, sized.net, &left_out));
+  for (const std::string& why : left_out) fmt::print(stderr, "note: {}: not compared\n", why);
+  return runs;
 }
 
 /// Of all runs up to the first that is wrong.

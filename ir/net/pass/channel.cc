@@ -5,6 +5,9 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace prunerc::net {
 namespace {
@@ -47,10 +50,13 @@ bool is_same_place(const Load& load, const ir::Store& store) {
                     });
 }
 
-// By axis of the store: the axis of the load, of as many elements, whose subscript is its variable,
-// which no other subscript mentions.
+// Whether the load's axis may have more elements than the store's, which are not read.
+enum class Rest : uint8_t { kNone, kAny };
+
+// By axis of the store: the axis of the load, of as many elements but for `rest`, whose subscript is
+// its variable, which no other subscript mentions.
 std::vector<std::size_t> axes_of(const ir::Program& program, const Load& load,
-                                 const ir::Store& store) {
+                                 const ir::Store& store, Rest rest) {
   const ir::Buffer &from = program.buffer(load.buffer), &to = program.buffer(store.buffer);
   std::vector<std::size_t> axes;
   for (std::size_t at = 0; at < store.indices.size(); ++at) {
@@ -59,9 +65,8 @@ std::vector<std::size_t> axes_of(const ir::Program& program, const Load& load,
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       if (!ir::mentions(load.indices[d], id)) continue;
       ++num_mentions;
-      // Of a part of the load's axis the rest has no factor.
-      if (load.indices[d].as<ir::Var>() != nullptr &&
-          extent_of(from.shape[d]) == extent_of(to.shape[at]))
+      const int64_t left = extent_of(from.shape[d]) - extent_of(to.shape[at]);
+      if (load.indices[d].as<ir::Var>() != nullptr && (rest == Rest::kAny ? left >= 0 : left == 0))
         axis = d;
     }
     axes.push_back(num_mentions == 1 ? axis : kNoAxis);
@@ -72,7 +77,7 @@ std::vector<std::size_t> axes_of(const ir::Program& program, const Load& load,
 // The one axis along which the load varies, where its other subscripts are 0.
 bool find_axis(const ir::Program& program, const Load& load, const ir::Store& store,
                ChannelOp* out) {
-  const std::vector<std::size_t> axes = axes_of(program, load, store);
+  const std::vector<std::size_t> axes = axes_of(program, load, store, Rest::kAny);
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
     if (ir::constant_value(load.indices[d]) == 0) continue;
     const auto found = std::find(axes.begin(), axes.end(), d);
@@ -90,6 +95,29 @@ char op_of(Expr e) {
     case ir::ExprKind::kAdd: return '+';
     default: return 0;
   }
+}
+
+int64_t num_loads(const std::vector<const Load*>& loads, ir::BufferId buffer) {
+  return std::count_if(loads.begin(), loads.end(),
+                       [&](const Load* load) { return load->buffer == buffer; });
+}
+
+// b of Y = acc + b, in either order, where acc is the sum; `loads`: all of the program.
+std::optional<WeightedSum::Part> bias_of(const ir::Program& program, const Stage& sum,
+                                         const Stage& added,
+                                         const std::vector<const Load*>& loads) {
+  const ir::Add* const value = added.value.as<ir::Add>();
+  if (value == nullptr || !is_plain(*added.store)) return std::nullopt;
+  const Load *acc = value->lhs.as<Load>(), *b = value->rhs.as<Load>();
+  if (acc != nullptr && acc->buffer != sum.store->buffer) std::swap(acc, b);
+  if (acc == nullptr || b == nullptr || acc->buffer != sum.store->buffer ||
+      num_loads(loads, acc->buffer) != 1 || num_loads(loads, b->buffer) != 1 ||
+      !is_same_place(*acc, *added.store) ||
+      !same_shape(program.buffer(acc->buffer), program.buffer(added.store->buffer)))
+    return std::nullopt;
+  const std::optional<std::size_t> input = input_of(program, b->buffer);
+  if (!input) return std::nullopt;
+  return WeightedSum::Part{*input, axes_of(program, *b, *added.store, Rest::kNone)};
 }
 
 std::optional<ChannelOp> match_sides(const ir::Program& program, const ir::Store& store, char op,
@@ -146,32 +174,17 @@ std::optional<WeightedSum> match_weighted_sum(const ir::Program& program) {
     }
   }
   if (!sum || !is_plain(*sum->store) || !is_wide(sum->value.dtype())) return std::nullopt;
-  const auto num_loads = [&](ir::BufferId buffer) {
-    return std::count_if(loads.begin(), loads.end(),
-                         [&](const Load* load) { return load->buffer == buffer; });
-  };
   WeightedSum found;
   if (is_output(program, sum->store->buffer) == added.has_value()) return std::nullopt;
   if (added) {
-    // Y = acc + b, in either order.
-    const ir::Add* const value = added->value.as<ir::Add>();
-    if (value == nullptr || !is_plain(*added->store)) return std::nullopt;
-    const Load *acc = value->lhs.as<Load>(), *b = value->rhs.as<Load>();
-    if (acc != nullptr && acc->buffer != sum->store->buffer) std::swap(acc, b);
-    if (acc == nullptr || b == nullptr || acc->buffer != sum->store->buffer ||
-        num_loads(acc->buffer) != 1 || num_loads(b->buffer) != 1 ||
-        !is_same_place(*acc, *added->store) ||
-        !same_shape(program.buffer(acc->buffer), program.buffer(added->store->buffer)))
-      return std::nullopt;
-    const std::optional<std::size_t> input = input_of(program, b->buffer);
-    if (!input) return std::nullopt;
-    found.bias = WeightedSum::Part{*input, axes_of(program, *b, *added->store)};
+    found.bias = bias_of(program, *sum, *added, loads);
+    if (!found.bias) return std::nullopt;
   }
   for (const Load* load : loads_of(sum->value)) {
     const std::optional<std::size_t> input = input_of(program, load->buffer);
-    if (!input || num_loads(load->buffer) != 1) continue;
+    if (!input || num_loads(loads, load->buffer) != 1) continue;
     if (program.buffer(load->buffer).dtype != sum->value.dtype()) continue;
-    found.weights.push_back({*input, axes_of(program, *load, *sum->store)});
+    found.weights.push_back({*input, axes_of(program, *load, *sum->store, Rest::kNone)});
   }
   return found;
 }

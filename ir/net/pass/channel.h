@@ -20,7 +20,7 @@ struct ChannelOp {
   std::optional<std::size_t> vector;  ///< the input v
   double number = 0;                  ///< without one
   std::size_t axis = kNoAxis;         ///< of Y
-  std::size_t vector_axis = kNoAxis;  ///< of v, whose other axes have one element
+  std::size_t vector_axis = kNoAxis;  ///< of v, which may be longer there; of other axes it reads 0
 };
 std::optional<ChannelOp> match_channel_op(const ir::Program& program);
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace prunerc::net {
 namespace {
@@ -89,7 +90,7 @@ class Mover {
       }
       const std::optional<ChannelOp> summand = match_channel_op(program);
       if (summand && summand->op == '+' && summand->vector && is_target(call, *summand->vector) &&
-          (factor.axis == kNoAxis || factor.axis == summand->axis)) {
+          (factor.axis == kNoAxis || (factor.axis == summand->axis && is_whole(call, *summand)))) {
         targets->push_back(
             {c, *summand->vector, factor.axis == kNoAxis ? kNoAxis : summand->vector_axis});
         tensor = call.args[summand->whole];
@@ -100,6 +101,12 @@ class Mover {
       }
       between_.push_back(tensor);
     }
+  }
+
+  // Of a summand of which a part is read the rest would have no factor.
+  bool is_whole(const Call& call, const ChannelOp& summand) const {
+    return net_.tensors[call.args[*summand.vector]].shape[summand.vector_axis] ==
+           net_.tensors[call.args[summand.whole]].shape[summand.axis];
   }
 
   bool is_target(const Call& call, std::size_t arg) const {
@@ -144,10 +151,14 @@ class Mover {
     if (factor.vector) {
       const std::size_t vector = by.args[*factor.vector];
       call.args.push_back(vector);
+      const std::vector<int64_t>& shape = net_.tensors[vector].shape;
       ports += ", " + by_port + ": " + type_text(net_.tensors[vector]);
       std::string at;
-      for (std::size_t d = 0; d < net_.tensors[vector].shape.size(); ++d)
+      for (std::size_t d = 0; d < shape.size(); ++d) {
         at += (d == 0 ? "" : ",") + (d == factor.vector_axis ? index(target.axis) : "0");
+        // Not a variable alone: that would run over all of a vector that is longer.
+        if (d == factor.vector_axis && shape[d] != weight.shape[target.axis]) at += "+0";
+      }
       value = at.empty() ? by_port : by_port + "[" + at + "]";
     }
     call.op =

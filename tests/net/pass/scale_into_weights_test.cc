@@ -107,6 +107,27 @@ net n(x: f32[4,6]) -> (y: f32[4,8]) {
         0);
 }
 
+constexpr const char* kLonger = R"(
+op product(X: f32[4,6], W: f32[6,8]) -> (Y: f32[4,8]) { Y[i,j] = sum[k] X[i,k] * W[k,j]; }
+op times_first(X: f32[4,8], s: f32[16]) -> (Y: f32[4,8]) { Y[i,j] = X[i,j] * s[j+0]; }
+op times_all(X: f32[4,8], s: f32[8]) -> (Y: f32[4,8]) { Y[i,j] = X[i,j] * s[j]; }
+op plus_first(X: f32[4,8], b: f32[16]) -> (Y: f32[4,8]) { Y[i,j] = X[i,j] + b[j+0]; }
+op half_all(X: f32[4,8]) -> (Y: f32[4,8]) { Y[i,j] = X[i,j] * 0.5; }
+net n(x: f32[4,6]) -> (y: f32[4,8]) { const W: f32[6,8]; let t = product(x, W);
+)";
+
+TEST_CASE("of a longer vector of factors the first move") {
+  CHECK(moved(std::string(kLonger) + "const s: f32[16]; y = times_first(t, s); }", 1) ==
+        "scale_weight_1(W, s) -> W_scaled\nproduct(x, W_scaled) -> y\n");
+}
+
+TEST_CASE("a summand that is longer takes one number, and not a factor of each channel") {
+  const std::string sum = std::string(kLonger) + "const b: f32[16]; let u = plus_first(t, b);";
+  moved(sum + "const s: f32[8]; y = times_all(u, s); }", 0);
+  moved(sum + "const s: f32[16]; y = times_first(u, s); }", 0);
+  moved(sum + "y = half_all(u); }", 1);
+}
+
 TEST_CASE("factors move beside constants of any name") {
   moved(R"(
 const W = 5; const s = 2;

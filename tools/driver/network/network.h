@@ -30,6 +30,7 @@ struct LoadedNet {
   std::optional<net::WeightFile> weights;              ///< of an imported model
   std::vector<std::string> input_names, output_names;  ///< as the model has them; empty: the net's
   std::vector<std::string> fed_names;  ///< of a model: all inputs that it does not give itself
+  std::vector<std::string> files;      ///< of a model: those with its tensors, in its folder
 };
 /// The net with ports that the request names, or that its file has alone; nullopt if it is about an
 /// operator or about a list of tasks. `op` names the net, `shapes` are those of its inputs.

@@ -20,7 +20,7 @@ constexpr int kRounds = 3;
 /// Of a round for each contender of the task that has most.
 constexpr std::size_t kMixturesEach = 3;
 constexpr int kWarmRuns = 2;
-/// A mixture runs so often, and as often as this takes; once the time is over, once.
+/// A mixture runs so often, and as often as this takes; the first one once, if the time is over.
 constexpr int kLeastRuns = 5, kMostRuns = 31;
 constexpr double kRunsNs = 50e6;
 /// Turns of the winners and of what they are to replace, and what they must gain.
@@ -174,7 +174,9 @@ class Ranking {
     for (std::size_t task = 0; task < tasks_.size(); ++task)
       contenders_[task][0].artifact = network_->artifact(task);
     PRUNERC_TRY_VOID(network_->prepare(weights_));
-    return time_mixture(&report_.before_ns);
+    PRUNERC_TRY_VOID(time_mixture(&report_.before_ns, true));
+    report_.after_ns = report_.before_ns;
+    return {};
   }
 
   // Tasks by what their steps took in the mixture that ran last.
@@ -214,7 +216,8 @@ class Ranking {
   }
 
   // Runs the network as it stands; costs go to the contenders in it. The whole's time, if asked for.
-  Result<void> time_mixture(double* whole_ns) {
+  // `is_only`: nothing is decided by these times, so fewer runs do once the time is over.
+  Result<void> time_mixture(double* whole_ns, bool is_only = false) {
     const std::vector<std::size_t> calls = net::run_calls(net_);
     std::vector<std::vector<double>> samples(calls.size());
     std::vector<double> wholes;
@@ -228,7 +231,8 @@ class Ranking {
       wholes.push_back(
           static_cast<double>(std::accumulate(times.begin(), times.end(), int64_t{0})));
       const bool is_long = static_cast<double>(runtime::now_ns() - begin) > kRunsNs;
-      if (is_long && (i + 1 >= kWarmRuns + kLeastRuns || is_over())) break;
+      const bool is_enough = is_cancelled() || (is_only && is_over());
+      if (is_long && (i + 1 >= kWarmRuns + kLeastRuns || is_enough)) break;
     }
     task_ns_.assign(tasks_.size(), 0);
     for (std::size_t s = 0; s < calls.size(); ++s)
@@ -293,23 +297,25 @@ class Ranking {
     if (!has_first) in_play->push_back(0);
   }
 
-  // The winners in turns with what is chosen now.
-  Result<void> decide(const std::vector<std::vector<std::size_t>>& in_play) {
-    const Mixture before(tasks_.size(), 0);
-    Mixture after = before;
+  // Of each task the fastest of the round that ran last.
+  Mixture winners(const std::vector<std::vector<std::size_t>>& in_play) const {
+    Mixture mixture(tasks_.size(), 0);
     for (std::size_t task = 0; task < tasks_.size(); ++task) {
       double best = std::numeric_limits<double>::infinity();
       for (const std::size_t i : in_play[task]) {
         const std::vector<double>& costs = contenders_[task][i].costs_ns;
         if (costs.empty() || runtime::median(costs) >= best) continue;
         best = runtime::median(costs);
-        after[task] = i;
+        mixture[task] = i;
       }
     }
-    if (after == before && is_over()) {
-      report_.after_ns = report_.before_ns;
-      return {};
-    }
+    return mixture;
+  }
+
+  // The winners in turns with what is chosen now.
+  Result<void> decide(const std::vector<std::vector<std::size_t>>& in_play) {
+    const Mixture before(tasks_.size(), 0), after = winners(in_play);
+    if (after == before && is_over()) return {};
     std::vector<double> before_ns, after_ns;
     std::vector<std::vector<double>> after_tasks(tasks_.size());
     for (int turn = 0; turn < kTurns; ++turn) {
@@ -337,6 +343,7 @@ class Ranking {
                                    after_tasks[task]));
       report_.num_changed += is_right ? 1 : 0;
     }
+    if (report_.num_changed == 0) report_.after_ns = report_.before_ns;
     return {};
   }
 

@@ -21,7 +21,7 @@ struct RankOptions {
 };
 
 struct RankReport {
-  double before_ns = 0, after_ns = 0;  ///< the whole network, medians of runs in turns
+  double before_ns = 0, after_ns = 0;  ///< the whole network, medians; equal if nothing changes
   int num_contenders = 0;              ///< of all tasks that have more than one
   int num_changed = 0;                 ///< tasks that another schedule was chosen for
 };

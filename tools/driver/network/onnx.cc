@@ -13,20 +13,6 @@
 namespace prunerc {
 namespace {
 
-Result<ir::Tensor> constant_of(const std::string& name, const std::string& text) {
-  if (text.starts_with("@")) return read_npy(text.substr(1));
-  // A number is a scalar of whole numbers, as axes and sizes are.
-  int64_t number = 0;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || stop != text.data() + text.size()) {
-    return error(Diag::kUsageOption, "--const",
-                 fmt::format("needs {}=@FILE.npy or a whole number, found '{}'", name, text));
-  }
-  ir::Tensor tensor(ir::DType::kI64, {});
-  tensor.set_int(0, number);
-  return tensor;
-}
-
 Result<onnx::ImportOptions> options_of(const OperatorRequest& request, const onnx::Model& model) {
   onnx::ImportOptions options;
   options.partial = request.partial;
@@ -47,7 +33,7 @@ Result<onnx::ImportOptions> options_of(const OperatorRequest& request, const onn
     options.dims[name] = value;
   }
   for (const auto& [name, text] : request.constants) {
-    PRUNERC_TRY(ir::Tensor tensor, constant_of(name, text));
+    PRUNERC_TRY(ir::Tensor tensor, given_constant(name, text));
     options.constants.emplace(name, std::move(tensor));
   }
   return options;
@@ -56,6 +42,20 @@ Result<onnx::ImportOptions> options_of(const OperatorRequest& request, const onn
 }  // namespace
 
 bool is_onnx(std::string_view file) { return file.ends_with(".onnx"); }
+
+Result<ir::Tensor> given_constant(const std::string& name, const std::string& text) {
+  if (text.starts_with("@")) return read_npy(text.substr(1));
+  // A number is a scalar of whole numbers, as axes and sizes are.
+  int64_t number = 0;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || stop != text.data() + text.size()) {
+    return error(Diag::kUsageOption, "--const",
+                 fmt::format("needs {}=@FILE.npy or a whole number, found '{}'", name, text));
+  }
+  ir::Tensor tensor(ir::DType::kI64, {});
+  tensor.set_int(0, number);
+  return tensor;
+}
 
 Result<LoadedNet> load_onnx(const OperatorRequest& request) {
   PRUNERC_TRY(const onnx::Model model, onnx::read_model(request.file));
@@ -79,6 +79,7 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& m
   net.input_names = std::move(imported.input_names);
   net.output_names = std::move(imported.output_names);
   net.fed_names = std::move(imported.fed_names);
+  net.files = model.files;
   for (const std::string& line : imported.left_out)
     net.warnings += fmt::format("left out: {}\n", line);
   PRUNERC_TRY_VOID(run_passes(request, net));

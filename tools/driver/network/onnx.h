@@ -5,7 +5,6 @@
 #include "ir/onnx/model.h"
 #include "tools/driver/network/network.h"
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +19,15 @@ struct RecordedRun {
   std::string folder;
   std::vector<ir::Tensor> inputs, outputs;
 };
-/// What becomes of runs whose inputs are none of the net's: of other sizes, where there are some to choose.
-enum class OtherShapes : uint8_t { kError, kSkip };
 /// Those in folders test_data_set_* beside the model (input_0.pb, output_0.pb, ...), as ONNX's own tests
-/// have them. Errors: those of onnx::read_tensor; UsageShape, of outputs always.
-Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path, const LoadedNet& net,
-                                               OtherShapes others);
+/// have them. Of runs that the request is not about `left_out` says why: their inputs have other sizes,
+/// where it chooses some, or they have other constants than it gives. Errors: those of onnx::read_tensor
+/// and given_constant; UsageShape.
+Result<std::vector<RecordedRun>> read_recorded(const OperatorRequest& request, const LoadedNet& net,
+                                               std::vector<std::string>* left_out);
+
+/// Of a request: "@FILE.npy" or a whole number. Errors: UsageOption; those of read_npy.
+Result<ir::Tensor> given_constant(const std::string& name, const std::string& text);
 
 /// Reads, imports and compiles the text of the net, and runs passes over it. `bindings` of the request give named dimensions,
 /// `shapes` those of inputs, `constants` inputs that are the same in every run. Errors: those of

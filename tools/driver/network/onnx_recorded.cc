@@ -6,18 +6,27 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace prunerc {
 namespace {
 
 namespace fs = std::filesystem;
 
-Result<ir::Tensor> read_port(const fs::path& file, const net::Tensor& port) {
+// `is_other`, if given: set where the extents alone differ, which is an error otherwise.
+Result<ir::Tensor> read_port(const fs::path& file, const net::Tensor& port, bool* is_other) {
   PRUNERC_TRY(ir::Tensor tensor, onnx::read_tensor(file.string()));
   if (tensor.dtype == port.dtype && tensor.shape == port.shape) return tensor;
+  if (is_other != nullptr && tensor.dtype == port.dtype &&
+      tensor.shape.size() == port.shape.size()) {
+    *is_other = true;
+    return tensor;
+  }
   return error(Diag::kUsageShape, file.string(), net::type_text(port),
                fmt::format("{}[{}]", ir::to_string(tensor.dtype), fmt::join(tensor.shape, ",")));
 }
@@ -52,41 +61,82 @@ std::vector<std::size_t> input_places(const LoadedNet& loaded) {
 // "input_0.pb" of place 0 and so on; false if one is not there.
 Result<bool> read_ports(const fs::path& folder, std::string_view kind,
                         const std::vector<std::size_t>& places, const net::Net& net,
-                        const std::vector<std::size_t>& ports, std::vector<ir::Tensor>* tensors) {
+                        const std::vector<std::size_t>& ports, bool* is_other,
+                        std::vector<ir::Tensor>* tensors) {
   for (std::size_t p = 0; p < ports.size(); ++p) {
     const fs::path file = folder / fmt::format("{}_{}.pb", kind, places[p]);
     std::error_code code;
     if (!fs::exists(file, code)) return false;
-    PRUNERC_TRY(ir::Tensor tensor, read_port(file, net.tensors[ports[p]]));
+    PRUNERC_TRY(ir::Tensor tensor, read_port(file, net.tensors[ports[p]], is_other));
     tensors->push_back(std::move(tensor));
+  }
+  return true;
+}
+
+// What an input or a tensor of the model was in the run, as far as it is known.
+Result<std::optional<ir::Tensor>> recorded_constant(const fs::path& folder, const std::string& name,
+                                                    const onnx::Model& model,
+                                                    const LoadedNet& loaded) {
+  const auto fed = std::find(loaded.fed_names.begin(), loaded.fed_names.end(), name);
+  if (fed != loaded.fed_names.end()) {
+    const fs::path file = folder / fmt::format("input_{}.pb", fed - loaded.fed_names.begin());
+    std::error_code code;
+    if (!fs::exists(file, code)) return std::optional<ir::Tensor>();
+    PRUNERC_TRY(ir::Tensor tensor, onnx::read_tensor(file.string()));
+    return std::optional<ir::Tensor>(std::move(tensor));
+  }
+  for (const auto& [own, constant] : model.graph.initializers) {
+    if (own == name && constant.dtype) return std::optional<ir::Tensor>(tensor_of(constant));
+  }
+  return std::optional<ir::Tensor>();
+}
+
+// Whether the run was recorded with what the request gives.
+Result<bool> has_constants(const fs::path& folder, const OperatorRequest& request,
+                           const onnx::Model& model, const LoadedNet& loaded) {
+  for (const auto& [name, text] : request.constants) {
+    PRUNERC_TRY(const ir::Tensor given, given_constant(name, text));
+    PRUNERC_TRY(const std::optional<ir::Tensor> recorded,
+                recorded_constant(folder, name, model, loaded));
+    if (!recorded || *recorded != given) return false;
   }
   return true;
 }
 
 }  // namespace
 
-Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path,
-                                               const LoadedNet& loaded, OtherShapes others) {
+Result<std::vector<RecordedRun>> read_recorded(const OperatorRequest& request,
+                                               const LoadedNet& loaded,
+                                               std::vector<std::string>* left_out) {
   const net::Net& net = loaded.net;
+  const bool is_chosen = !request.bindings.empty() || !request.lists.empty();
   std::vector<RecordedRun> runs;
   std::error_code code;
-  if (!fs::is_directory(folder_of(model_path, 0), code)) return runs;
-  PRUNERC_TRY(const onnx::Model model, onnx::read_model(model_path));
+  if (!fs::is_directory(folder_of(request.file, 0), code)) return runs;
+  PRUNERC_TRY(const onnx::Model model, onnx::read_model(request.file));
   const std::vector<std::size_t> places = output_places(model, loaded);
   if (places.size() != net.outputs.size()) return runs;
   for (int i = 0;; ++i) {
-    const fs::path folder = folder_of(model_path, i);
+    const fs::path folder = folder_of(request.file, i);
     if (!fs::is_directory(folder, code)) return runs;
     RecordedRun run;
     run.folder = folder.string();
-    Result<bool> inputs =
-        read_ports(folder, "input", input_places(loaded), net, net.inputs, &run.inputs);
-    const bool is_other = !inputs.ok() && inputs.error().id() == Diag::kUsageShape;
-    if (is_other && others == OtherShapes::kSkip) continue;
-    PRUNERC_TRY(const bool has_inputs, std::move(inputs));
+    PRUNERC_TRY(const bool is_with_these, has_constants(folder, request, model, loaded));
+    if (!is_with_these) {
+      left_out->push_back(run.folder + " does not have the constants of --const");
+      continue;
+    }
+    bool is_other = false;
+    PRUNERC_TRY(const bool has_inputs,
+                read_ports(folder, "input", input_places(loaded), net, net.inputs,
+                           is_chosen ? &is_other : nullptr, &run.inputs));
     if (!has_inputs) return runs;
+    if (is_other) {
+      left_out->push_back(run.folder + " is of other sizes");
+      continue;
+    }
     PRUNERC_TRY(const bool has_outputs,
-                read_ports(folder, "output", places, net, net.outputs, &run.outputs));
+                read_ports(folder, "output", places, net, net.outputs, nullptr, &run.outputs));
     if (!has_outputs) return runs;
     runs.push_back(std::move(run));
   }

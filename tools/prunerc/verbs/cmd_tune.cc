@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -163,7 +164,7 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
 
 int show_report(const TuneVerb& verb, const search::TuneReport& report,
                 std::span<const LimitShare> shares, const std::string& again,
-                const std::optional<RankReport>& ranked = {},
+                const std::optional<RankReport>* ranked = nullptr,
                 std::span<const AlgebraOutcome> outcomes = {}) {
   if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
   if (verb.json) fmt::print("{}\n", tune_json(report, shares, again, ranked, outcomes));
@@ -327,6 +328,28 @@ bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
   });
 }
 
+/// Ranking within a network is not begun for less.
+constexpr double kLeastRankS = 3;
+
+// Nothing where `rank_s`, its part of a limited time, or what is left of the time is too short.
+Result<std::optional<RankReport>> rank_net(const TuneVerb& verb, Session& session,
+                                           const OperatorRequest& request, const CommandTime& time,
+                                           double rank_s, const std::atomic<bool>* cancel) {
+  if ((time.is_limited() && rank_s < kLeastRankS) || !time.has(kLeastRankS / 2)) {
+    if (!verb.quiet) {
+      fmt::print(stderr,
+                 "note: no time was left to rank schedules within the network: give more --time\n");
+    }
+    return std::optional<RankReport>();
+  }
+  RankOptions options;
+  options.seed = verb.seed;
+  options.cancel = cancel;
+  // Less where the search took longer than its part.
+  if (time.is_limited()) options.time_s = std::min(rank_s, time.for_search_s());
+  return rank_network(session, request, options);
+}
+
 // What needs measurements, and is asked for without any.
 Result<void> check_measuring(const TuneVerb& verb) {
   const bool measures = verb.effort > 1 || !verb.replay.empty();
@@ -363,12 +386,11 @@ int tune(const TuneVerb& verb) {
   std::vector<search::Task> tasks;
   for (const Operator& op : *ops) tasks.push_back(session->task(op));
   // Of a limited time a part is for the network as a whole.
-  constexpr double kRankShare = 0.12, kMostRankS = 60, kLeastRankS = 3;
+  constexpr double kRankShare = 0.12, kMostRankS = 60;
   const double rank_s = std::min(kMostRankS, kRankShare * time.for_search_s());
   const Result<OperatorRequest> request = verb.op.request();
-  const bool is_ranked = verb.op.more_files.empty() && is_net(*ops, *request) &&
-                         (!time.is_limited() || rank_s >= kLeastRankS);
-  options.time_s = time.for_search_s() - (is_ranked ? rank_s : 0);
+  const bool is_whole_net = verb.op.more_files.empty() && is_net(*ops, *request);
+  options.time_s = time.for_search_s() - (is_whole_net && rank_s >= kLeastRankS ? rank_s : 0);
   std::optional<Display> display;
   if (!verb.quiet) {
     display.emplace(verb.machine.target, tasks, options.time_s);
@@ -393,20 +415,16 @@ int tune(const TuneVerb& verb) {
   print_results(*report, shares);
   print_outcomes(verb, *found);
   std::optional<RankReport> ranked;
-  if (is_ranked && !report->cancelled && time.has(kLeastRankS / 2)) {
-    RankOptions ranking;
-    ranking.seed = verb.seed;
-    ranking.cancel = options.cancel;
-    // Less where the search took longer than its part.
-    if (time.is_limited()) ranking.time_s = std::min(rank_s, time.for_search_s());
-    Result<std::optional<RankReport>> done = rank_network(*session, *request, ranking);
+  if (is_whole_net && !report->cancelled) {
+    Result<std::optional<RankReport>> done =
+        rank_net(verb, *session, *request, time, rank_s, options.cancel);
     if (!done.ok()) return fail(done.error());
     ranked = *done;
     report->cancelled |= options.cancel->load();
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);
-  return show_report(verb, *report, shares, repro(verb), ranked,
+  return show_report(verb, *report, shares, repro(verb), is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);
 }
 
