@@ -133,13 +133,14 @@ class Database {
   /// Stores all or nothing. A candidate measured before gets one more row.
   Result<void> put_records(int64_t task_id, std::span<const Record> records);
   /// Marks a stored candidate as verified, or as wrong; rows of the same fingerprint follow, imported
-  /// ones only if it is wrong: their times stay claims.
+  /// ones only if it is wrong: their times stay claims. What gave a wrong result or is not equal is so
+  /// as well where the same kernel was timed in a network or with constants from memory.
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
 
   /// Fastest verified record. Of a candidate measured several times the one counts that standing()
-  /// chooses: the latest, unless the machine was slowed down then. Imported records are not among
-  /// them.
+  /// chooses: the latest, unless the machine was slowed down then; it is verified if any was. Imported
+  /// records are not among them.
   Result<std::optional<Record>> best(int64_t task_id);
   /// The k fastest verified records, one per candidate, as above.
   Result<std::vector<Record>> verified(int64_t task_id, int64_t k);
@@ -195,6 +196,8 @@ class Database {
   };
   Result<std::vector<std::optional<Link>>> select_links(const std::string& where, int64_t a,
                                                         int64_t b = 0);
+  /// The task, and those whose targets differ in what surrounds the kernel alone.
+  Result<std::vector<int64_t>> tasks_of_same_kernels(int64_t task_id);
   /// Of each candidate that ran here the record that counts, fastest first.
   Result<std::vector<Record>> standing_records(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,

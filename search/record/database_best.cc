@@ -33,7 +33,9 @@ Result<std::vector<Record>> Database::standing_records(int64_t task_id) {
   for (const auto& [fingerprint, rows] : candidates) {
     std::vector<Measurement> measurements;
     for (const std::size_t row : rows) measurements.push_back(records[row].measurement);
-    out.push_back(std::move(records[rows[standing(measurements, quiet_ns)]]));
+    Record& counts = records[rows[standing(measurements, quiet_ns)]];
+    if (!counts.verified()) counts.measurement.evidence = evidence_of(measurements);
+    out.push_back(std::move(counts));
   }
   std::sort(out.begin(), out.end(), [](const Record& a, const Record& b) {
     return std::tie(a.measurement.median_ns, a.id) < std::tie(b.measurement.median_ns, b.id);
