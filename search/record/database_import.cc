@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace prunerc::search {
 namespace {
@@ -255,18 +256,26 @@ std::string read_line(const std::string& line, Tasks& tasks, Line* out) {
   return reader.why;
 }
 
-}  // namespace
-
-Result<ImportCounts> Database::import_lines(std::istream& in, const std::string& file) {
-  ImportCounts counts;
-  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+Result<std::vector<Line>> read_all(std::istream& in, const std::string& file) {
+  std::vector<Line> lines;
   Tasks tasks;
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
     if (line.empty()) continue;
-    Line read;
-    const std::string why = read_line(line, tasks, &read);
+    const std::string why = read_line(line, tasks, &lines.emplace_back());
     if (!why.empty()) return error(Diag::kRecordImport, number, file, why);
+  }
+  return lines;
+}
+
+}  // namespace
+
+Result<ImportCounts> Database::import_lines(std::istream& in, const std::string& file) {
+  // Before the lock: examining many lines takes longer than others wait for it.
+  PRUNERC_TRY(const std::vector<Line> lines, read_all(in, file));
+  ImportCounts counts;
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+  for (const Line& read : lines) {
     const Record& record = read.record;
     PRUNERC_TRY(const int64_t task_id, put_task_row(read.task));
     for (const DerivedRow& spec : read.specs) {

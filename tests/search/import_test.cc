@@ -4,7 +4,11 @@
 #include "tests/search/records.h"
 #include "tests/support/check.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
+#include <istream>
+#include <sstream>
 
 namespace prunerc {
 namespace {
@@ -105,6 +109,39 @@ TEST_CASE("a claim is settled once its candidate was measured here, and a wrong 
   verdict.status = MeasureStatus::kNotEqual;
   REQUIRE_OK(db.put_verdict(id, second, verdict));
   CHECK(db.claims(id, 10)->empty());
+}
+
+// Lines that say, once all are read, whether another process could write just then.
+class WatchedLines final : public std::stringbuf {
+ public:
+  WatchedLines(const std::string& text, sqlite3* writer) : std::stringbuf(text), writer_(writer) {}
+  bool is_writable() const { return is_writable_; }
+
+ protected:
+  int_type underflow() override {
+    const int_type next = std::stringbuf::underflow();
+    if (next == traits_type::eof()) {
+      const char* const write = "BEGIN IMMEDIATE; ROLLBACK";
+      is_writable_ = sqlite3_exec(writer_, write, nullptr, nullptr, nullptr) == SQLITE_OK;
+    }
+    return next;
+  }
+
+ private:
+  sqlite3* writer_;
+  bool is_writable_ = false;
+};
+
+TEST_CASE("lines are examined before the store is locked") {
+  const std::string path = fresh_path("import_lock");
+  Database db = open_or_die(path);
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  WatchedLines lines(line_of(make_record(1, 100000)), other);
+  std::istream in(&lines);
+  CHECK(db.import_lines(in, "lines")->num_records == 1);
+  CHECK(lines.is_writable());
+  sqlite3_close(other);
 }
 
 TEST_CASE(
