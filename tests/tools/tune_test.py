@@ -58,6 +58,9 @@ class Tune(command.CommandTest):
         lost = self.prunerc(*tune, "--trials", "2", "--db", ":memory:").err
         self.assertIn("records go to memory and end with this command; --db FILE keeps them\n", lost)
         self.assertRegex(lost, r"(?m); Ctrl-C ends it$")
+        open_end = self.prunerc(*tune, "--trials", "0", "--early-stop", "2").err
+        self.assertIn(", as many trials as there are candidates; ", open_end)
+        self.assertIn("time: it ends once nothing new is found; Ctrl-C", open_end)
 
     def test_quiet_leaves_results_alone(self):
         result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--quiet", "--json")
@@ -237,6 +240,21 @@ class Tune(command.CommandTest):
     def test_the_random_strategy_works(self):
         task = self.prunerc("tune", self.ops, "--op", "dense", "--strategy", "random", "--trials", "3", "--json").json()
         self.check_task(task, "dense")
+
+    def test_an_interrupt_says_what_is_left(self):
+        for options, left in (
+            (["--fresh"], "is kept: run the same command without --fresh to go on"),
+            (["--db", ":memory:"], "ends with this command, --db FILE keeps it"),
+        ):
+            process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000", *options)
+            # The plan comes before the search, which an interrupt ends; a line of progress is from within.
+            for line in process.stderr:
+                if line.startswith("tune cpu"):
+                    break
+            os.killpg(process.pid, signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(130, process.returncode, err)
+            self.assertIn(f"interrupted; what was measured {left}\n", err)
 
     def test_an_interrupt_keeps_every_record(self):
         process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000")
