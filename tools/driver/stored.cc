@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -229,16 +230,15 @@ Result<std::optional<Choice>> ranked_choice(search::Database& database, const se
 Result<std::optional<search::Record>> record_of(search::Database& database,
                                                 const search::Task& task,
                                                 const std::string& fingerprint, bool verified) {
-  std::optional<search::Record> found;
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
-  if (!id) return found;
-  PRUNERC_TRY(std::vector<search::Record> records, database.records(*id));
+  if (!id) return std::optional<search::Record>();
+  PRUNERC_TRY(std::vector<search::Record> records, database.top_k(*id, kAll));
   for (search::Record& record : records) {
-    const bool fits = record.fingerprint == fingerprint && !record.imported;
-    if (fits && record.measurement.ok() && (record.verified() || !verified))
-      found = std::move(record);
+    if (record.fingerprint != fingerprint || (verified && !record.verified())) continue;
+    return std::optional<search::Record>(std::move(record));
   }
-  return found;
+  return std::optional<search::Record>();
 }
 
 }  // namespace prunerc

@@ -52,7 +52,8 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 /// nothing.
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
 
-/// The latest record of a program that was measured here, or none.
+/// The record that counts of a program that was measured here, or none: Database::top_k says which of
+/// several.
 Result<std::optional<search::Record>> record_of(search::Database& database,
                                                 const search::Task& task,
                                                 const std::string& fingerprint, bool verified);
