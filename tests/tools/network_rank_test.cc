@@ -4,6 +4,7 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "search/space/sampler.h"
+#include "tools/driver/stored.h"
 
 #include <catch2/catch.hpp>
 
@@ -149,6 +150,18 @@ TEST_CASE("what is fastest in the network is chosen from then on, whatever it to
   CHECK(second->num_changed == 1);
   CHECK(chosen(session, tasks[1]) == wanted[1]);
   CHECK(wanted[1] != before);
+  // What is looked at first of a task in the network is what is chosen there.
+  const search::TaskKey within = session.network_task(tasks[1]).key;
+  int num_found = 0;
+  for (const search::TaskRow& row : session.database().list_tasks().value()) {
+    if (!(row.key == within)) continue;
+    ++num_found;
+    const std::vector<search::Record> first = chosen_first(session.database(), row).value();
+    REQUIRE(first.size() == 2);
+    CHECK(first[0].fingerprint == wanted[1]);
+    CHECK(first[1].fingerprint == before);
+  }
+  CHECK(num_found == 1);
 }
 
 TEST_CASE(

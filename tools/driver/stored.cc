@@ -13,6 +13,11 @@
 #include <vector>
 
 namespace prunerc {
+namespace {
+
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 std::optional<Choice> choice_of(const search::Task& task, const search::Record& record) {
   Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
@@ -227,10 +232,20 @@ Result<std::optional<Choice>> ranked_choice(search::Database& database, const se
   return std::optional<Choice>();
 }
 
+Result<std::vector<search::Record>> chosen_first(search::Database& database,
+                                                 const search::TaskRow& task) {
+  const Result<ir::Target> target = ir::target_from_string(task.key.target);
+  if (!target.ok() || target->network.empty()) return database.verified(task.id, kMostTried);
+  PRUNERC_TRY(std::vector<search::Record> records, database.verified(task.id, kAll));
+  std::stable_sort(records.begin(), records.end(),
+                   [](const search::Record& a, const search::Record& b) { return a.id > b.id; });
+  records.resize(std::min(records.size(), static_cast<std::size_t>(kMostTried)));
+  return records;
+}
+
 Result<std::optional<search::Record>> record_of(search::Database& database,
                                                 const search::Task& task,
                                                 const std::string& fingerprint, bool verified) {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
   if (!id) return std::optional<search::Record>();
   PRUNERC_TRY(std::vector<search::Record> records, database.top_k(*id, kAll));

@@ -52,6 +52,11 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 /// nothing.
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
 
+/// Verified records of a stored task in the order in which they are chosen: the fastest first, within a
+/// network the latest, as above; at most kMostTried.
+Result<std::vector<search::Record>> chosen_first(search::Database& database,
+                                                 const search::TaskRow& task);
+
 /// The record that counts of a program that was measured here, or none: Database::top_k says which of
 /// several.
 Result<std::optional<search::Record>> record_of(search::Database& database,

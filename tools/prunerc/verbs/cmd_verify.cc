@@ -452,7 +452,7 @@ int verify_database(const VerifyVerb& verb) {
   for (const search::TaskRow& row : *tasks) {
     if (!is_meant(row, verb.op.op)) continue;
     // As one is chosen: what an older build has stored may give no program any more.
-    const Result<std::vector<search::Record>> best = database->verified(row.id, kMostTried);
+    const Result<std::vector<search::Record>> best = chosen_first(*database, row);
     if (!best.ok()) return fail(best.error());
     for (const search::Record& record : *best) {
       verdicts.push_back(check_stored(verb, row, record));
