@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`prunerc tune`: what it prints, what it keeps, how it goes on and how it stops."""
 
+import json
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import command
 
 SECONDS = ("build", "measure", "search", "learn", "verify", "total", "busy")
 KEYS = (
-    "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "verified",
+    "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "stop", "verified",
     "seconds", "failures", "repro",
 )
 
@@ -246,15 +247,16 @@ class Tune(command.CommandTest):
             (["--fresh"], "is kept: run the same command without --fresh to go on"),
             (["--db", ":memory:"], "ends with this command, --db FILE keeps it"),
         ):
-            process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000", *options)
+            process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000", "--json", *options)
             # The plan comes before the search, which an interrupt ends; a line of progress is from within.
             for line in process.stderr:
                 if line.startswith("tune cpu"):
                     break
             os.killpg(process.pid, signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=60)
             self.assertEqual(130, process.returncode, err)
             self.assertIn(f"interrupted; what was measured {left}\n", err)
+            self.assertEqual("cancelled", json.loads(out.splitlines()[-1])["stop"])
 
     def test_an_interrupt_keeps_every_record(self):
         process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000")

@@ -43,6 +43,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"reused", t.reused},
           {"unchecked", t.unchecked},
           {"drafted", t.drafted},
+          {"stop", search::to_string(t.stop)},
           {"slowed", t.slowed},
           {"verified", t.verified},
           {"evidence", t.evidence},
