@@ -360,7 +360,7 @@ class Tuner {
           std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
     // A search that is over learns nothing more.
-    if (!is_late()) {
+    if (!is_late() && !inbox_.has_ended()) {
       timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
     }
     int64_t of_others = -state.report.trials;
