@@ -36,6 +36,18 @@ class Claims(command.CommandTest):
         return dict(row, median_ns=ns, samples_ns=[ns] * 9, verified="trust me", **changes)
 
 
+    def test_an_export_replaces_no_database_and_an_import_makes_none_of_lines(self):
+        self.imports(self.tuned())
+        listed = self.prunerc("db", "ls").out
+        self.prunerc("db", "export", "lines.jsonl")
+        for again in (self.db, "lines.jsonl"):
+            refused = self.prunerc("db", "export", again, "--db", again, expect=2)
+            self.assertIn("is the database, which it would replace", refused.err)
+        self.assertEqual(listed, self.prunerc("db", "ls").out)
+        refused = self.prunerc("db", "import", "lines.jsonl", "--db", "new.jsonl", expect=2)
+        self.assertIn("exported records, which are only read", refused.err)
+        self.assertFalse(os.path.exists(self.path("new.jsonl")))
+
     def test_a_time_that_cannot_be_is_refused(self):
         row = self.tuned()[0]
         result = self.imports([self.forge(row, 1e-9)], expect=1)

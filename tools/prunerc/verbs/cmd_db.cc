@@ -74,6 +74,10 @@ int best(search::Database& database, const DbVerb& verb) {
 }
 
 int export_to(search::Database& database, const DbVerb& verb) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(verb.file, database.path(), ignored)) {
+    return fail(error(Diag::kUsageOption, "FILE.jsonl", "is the database, which it would replace"));
+  }
   std::ostringstream lines;
   const Result<int64_t> count =
       database.export_lines(lines, verb.best ? search::Export::kBest : search::Export::kAll);
@@ -135,6 +139,11 @@ using Work = int (*)(search::Database& database, const DbVerb& verb);
 
 int with_database(const DbVerb& verb, Work work) {
   const std::string path = verb.database.empty() ? default_database() : verb.database;
+  if (work == import_from && search::is_export(path)) {
+    return fail(
+        error(Diag::kUsageOption, "--db",
+              "names a file of exported records, which are only read: import into another"));
+  }
   // Who only looks makes no file of a mistyped name, and may look at what others keep.
   Result<search::Database> database =
       work == import_from ? search::Database::open(path) : search::Database::open_to_read(path);
