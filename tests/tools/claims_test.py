@@ -47,6 +47,8 @@ class Claims(command.CommandTest):
         refused = self.prunerc("db", "import", "lines.jsonl", "--db", "new.jsonl", expect=2)
         self.assertIn("exported records, which are only read", refused.err)
         self.assertFalse(os.path.exists(self.path("new.jsonl")))
+        refused = self.prunerc("tune", self.ops, *DENSE, "--trials", "1", "--db", "lines.jsonl", expect=2)
+        self.assertIn("option --db: names a file of exported records, which are only read", refused.err)
 
     def test_a_time_that_cannot_be_is_refused(self):
         row = self.tuned()[0]

@@ -367,6 +367,11 @@ int tune(const TuneVerb& verb) {
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
+  if (search::is_export(session->database().path())) {
+    return fail(error(Diag::kUsageOption, "--db",
+                      "names a file of exported records, which are only read: `prunerc db import` "
+                      "puts them into a database"));
+  }
   const Result<void> here = check_runs_here(session->target());
   if (!here.ok()) return fail(here.error());
   if (!verb.quiet) {
