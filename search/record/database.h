@@ -168,7 +168,7 @@ class Database {
   Result<std::vector<Finding>> validate();
 
   /// JSON lines, one record each with its task and what that is derived from: all of them, or the
-  /// best of each task.
+  /// best of each task that this build still makes a program of.
   Result<int64_t> export_lines(std::ostream& out, Export which = Export::kAll);
   /// Reads them back, all or nothing, and marks them as imported. A line is refused if a member is
   /// missing or of another type, if texts do not parse or do not fit the hash, if the median is not

@@ -1,5 +1,7 @@
 // What lines of a file may do to a database: nothing, until they are shown to be true.
+#include "schedule/schedule.h"
 #include "search/record/database.h"
+#include "search/space/space.h"
 #include "tests/search/programs.h"
 #include "tests/search/records.h"
 #include "tests/support/check.h"
@@ -109,6 +111,26 @@ TEST_CASE("a claim is settled once its candidate was measured here, and a wrong 
   verdict.status = MeasureStatus::kNotEqual;
   REQUIRE_OK(db.put_verdict(id, second, verdict));
   CHECK(db.claims(id, 10)->empty());
+}
+
+TEST_CASE("the best that is exported is one that still gives its program") {
+  Database db = open_or_die(":memory:");
+  const Task task = make_test_task("gemm");
+  const int64_t id = db.put_task(task).value();
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const Result<Candidate> candidate = heuristic_candidate(task, *space);
+  REQUIRE_OK(candidate);
+  Record kept = make_record(1, 200000);
+  kept.fingerprint = candidate->fingerprint.to_string();
+  kept.trace = schedule::print(candidate->trace);
+  // Faster, of another build: its trace makes another program by now.
+  const std::vector<Record> records = {make_record(2, 100000), kept};
+  REQUIRE_OK(db.put_records(id, records));
+  const std::string best = lines_of(db, Export::kBest);
+  CHECK(best.find(kept.fingerprint) != std::string::npos);
+  CHECK(best.find(records[0].fingerprint) == std::string::npos);
+  CHECK(std::count(best.begin(), best.end(), '\n') == 1);
 }
 
 // Lines that say, once all are read, whether another process could write just then.
