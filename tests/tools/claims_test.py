@@ -47,8 +47,6 @@ class Claims(command.CommandTest):
         refused = self.prunerc("db", "import", "lines.jsonl", "--db", "new.jsonl", expect=2)
         self.assertIn("exported records, which are only read", refused.err)
         self.assertFalse(os.path.exists(self.path("new.jsonl")))
-        refused = self.prunerc("tune", self.ops, *DENSE, "--trials", "1", "--db", "lines.jsonl", expect=2)
-        self.assertIn("option --db: names a file of exported records, which are only read", refused.err)
 
     def test_a_time_that_cannot_be_is_refused(self):
         row = self.tuned()[0]
@@ -110,6 +108,13 @@ class Claims(command.CommandTest):
             with open(self.path(name), encoding="utf-8") as file:
                 outputs.append(file.read())
         self.assertEqual(outputs[0], outputs[1])
+
+    def test_claims_of_which_this_build_makes_no_program_leave_room_for_others(self):
+        row = self.tuned()[0]
+        stale = [self.forge(row, 50.0 + n, fingerprint=f"{n:032x}") for n in range(20)]
+        self.imports(stale + [self.forge(row, 90.0)])
+        result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path("a.s"))
+        self.assertIn("schedule: record; imported, equal ", result.err)
 
     def test_a_wrong_schedule_is_refuted_marked_and_not_used(self):
         row = self.tuned()[0]

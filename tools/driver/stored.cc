@@ -195,9 +195,18 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
   PRUNERC_TRY(std::optional<Choice> best, best_choice(database, tasks));
   if (best) return best;
   std::vector<Found> claims;
+  std::size_t num_imported = 0;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    PRUNERC_TRY(std::vector<search::Record> some, database.claims(tasks[place].id, kMostClaims));
-    for (search::Record& claim : some) claims.push_back({place, std::move(claim)});
+    PRUNERC_TRY(std::vector<search::Record> some, database.claims(tasks[place].id, kMostRead));
+    num_imported += some.size();
+    int64_t num_left = kMostClaims;
+    for (search::Record& claim : some) {
+      // Those of another build may give no program any more.
+      if (num_left == 0) break;
+      if (!choice_of(tasks[place].task, claim)) continue;
+      claims.push_back({place, std::move(claim)});
+      --num_left;
+    }
   }
   sort_by_time(claims);
   for (const Found& claim : claims) {
@@ -207,9 +216,9 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
     PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, stored, claim.record));
     if (choice) return choice;
   }
-  if (!claims.empty()) {
+  if (num_imported > 0) {
     *note =
-        fmt::format("finite fields show none of {} imported record(s) to be right", claims.size());
+        fmt::format("finite fields show none of {} imported record(s) to be right", num_imported);
   }
   return std::optional<Choice>();
 }

@@ -14,6 +14,8 @@ namespace prunerc {
 
 /// Imported records that are looked at, of a file that may hold any number.
 inline constexpr int64_t kMostClaims = 8;
+/// Of a task's imported records, so many are read to find these among what gives no program any more.
+inline constexpr int64_t kMostRead = 128;
 /// Of a task's fastest verified records, so many are tried until one still gives its program.
 inline constexpr int64_t kMostTried = 16;
 
