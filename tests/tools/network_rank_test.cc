@@ -123,7 +123,8 @@ TEST_CASE("what is fastest in the network is chosen from then on, whatever it to
     const double alone_ns = session.choose(tasks[task])->best_ns;
     CHECK(alone_ns >= 1003);
     const int64_t id = session.database().put_task(session.task(tasks[task])).value();
-    for (search::Record busy : session.database().top_k(id, 8).value()) {
+    const std::vector<search::Record> timed_alone = session.database().top_k(id, 8).value();
+    for (search::Record busy : timed_alone) {
       busy.measurement.samples_ns = {5000};
       busy.measurement.disturbed = true;
       search::summarize_samples(busy.measurement);
@@ -153,7 +154,8 @@ TEST_CASE("what is fastest in the network is chosen from then on, whatever it to
   // What is looked at first of a task in the network is what is chosen there.
   const search::TaskKey within = session.network_task(tasks[1]).key;
   int num_found = 0;
-  for (const search::TaskRow& row : session.database().list_tasks().value()) {
+  const std::vector<search::TaskRow> rows = session.database().list_tasks().value();
+  for (const search::TaskRow& row : rows) {
     if (!(row.key == within)) continue;
     ++num_found;
     const std::vector<search::Record> first = chosen_first(session.database(), row).value();
