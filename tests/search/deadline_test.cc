@@ -164,6 +164,25 @@ TEST_CASE("a second operator is not begun if guesses of both do not fit") {
   const Outcome out = run(tasks, measurer, timed(1));
   CHECK(out.report.tasks[0].verified);
   CHECK(out.report.tasks[1].trials == 0);
+  CHECK(out.report.tasks[1].stop == StopReason::kTime);
+}
+
+TEST_CASE("a time that is over within a batch is why each operator ends, begun or not") {
+  SlowMeasurer measurer(0.4, 0.1);
+  const Outcome out =
+      run({make_test_task("gemm"), make_test_task("dense_relu")}, measurer, timed(3));
+  for (const TaskReport& task : out.report.tasks) CHECK(task.stop == StopReason::kTime);
+  CHECK(out.report.tasks[0].trials > 0);
+  CHECK(out.report.tasks[0].trials < 8);
+}
+
+TEST_CASE("trials that were all measured in time are why an operator ends") {
+  SlowMeasurer measurer(0.01, 0.01);
+  TuneOptions options = timed(20);
+  options.trials = 2;
+  options.finals = 0;
+  const Outcome out = run({make_test_task("gemm")}, measurer, options);
+  CHECK(out.report.tasks[0].stop == StopReason::kTrials);
 }
 
 TEST_CASE("a call ends in its time, its winner verified and its finals held") {
