@@ -424,6 +424,25 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
   return transaction.commit();
 }
 
+Result<bool> Database::is_refuted(int64_t task_id, const std::string& fingerprint) {
+  PRUNERC_TRY(const std::vector<int64_t> tasks, tasks_of_same_kernels(task_id));
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_,
+                             std::string(kRecordColumns) +
+                                 "WHERE task = ? AND fingerprint = ? AND imported = 0 AND "
+                                 "status IN ('wrong_result', 'not_equal')"));
+  for (const int64_t task : tasks) {
+    query.reset();
+    query.bind(task).bind(fingerprint);
+    while (true) {
+      PRUNERC_TRY(const bool more, query.step());
+      if (!more) break;
+      if (read_record(query)) return true;
+    }
+  }
+  return false;
+}
+
 Result<std::vector<Record>> Database::select_records(const std::string& where, int64_t task_id,
                                                      int64_t limit) {
   PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns + where));

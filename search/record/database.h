@@ -137,6 +137,9 @@ class Database {
   /// as well where the same kernel was timed in a network or with constants from memory.
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
+  /// Whether the candidate was once found wrong or not equal here, as the task's or where the same
+  /// kernel was timed with other things around it.
+  Result<bool> is_refuted(int64_t task_id, const std::string& fingerprint);
 
   /// Fastest verified record. Of a candidate measured several times the one counts that standing()
   /// chooses: the latest, unless the machine was slowed down then; it is verified if any was. Imported

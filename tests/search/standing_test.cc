@@ -149,8 +149,28 @@ TEST_CASE("what is wrong alone is wrong within a network, and a time-out is not"
   REQUIRE_OK(db.put_verdict(ids[2], record.fingerprint, verdict));
   CHECK(num_verified() == 2);
   verdict.status = MeasureStatus::kWrongResult;
+  CHECK_FALSE(db.is_refuted(ids[0], record.fingerprint).value());
   REQUIRE_OK(db.put_verdict(ids[0], record.fingerprint, verdict));
   CHECK(num_verified() == 0);
+  // Also of what is timed there afterwards.
+  REQUIRE_OK(db.put_records(ids[1], {&record, 1}));
+  CHECK(db.is_refuted(ids[1], record.fingerprint).value());
+  CHECK(db.is_refuted(ids[0], record.fingerprint).value());
+  CHECK_FALSE(db.is_refuted(ids[2], record.fingerprint).value());
+  CHECK_FALSE(db.is_refuted(ids[1], make_record(2, 100000).fingerprint).value());
+}
+
+TEST_CASE("what a file says is wrong refutes nothing here") {
+  Database there = open_or_die(":memory:");
+  Record record = make_record(1, 100000);
+  record.measurement.status = MeasureStatus::kWrongResult;
+  const int64_t id = there.put_task(make_test_task("gemm")).value();
+  REQUIRE_OK(there.put_records(id, {&record, 1}));
+  CHECK(there.is_refuted(id, record.fingerprint).value());
+  Database db = open_or_die(":memory:");
+  REQUIRE_OK(import_text(db, lines_of(there)));
+  REQUIRE(db.records(id).value().size() == 1);
+  CHECK_FALSE(db.is_refuted(id, record.fingerprint).value());
 }
 
 TEST_CASE("a search that goes on does not verify again what was timed once more since") {

@@ -235,6 +235,10 @@ Result<std::optional<Choice>> ranked_choice(search::Database& database, const se
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.record.id > b.record.id; });
   for (const Found& one : found) {
+    // By a verdict that came before it was timed here.
+    PRUNERC_TRY(const bool is_wrong,
+                database.is_refuted(tasks[one.place].id, one.record.fingerprint));
+    if (is_wrong) continue;
     PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, one));
     if (choice) return choice;
   }
@@ -248,8 +252,13 @@ Result<std::vector<search::Record>> chosen_first(search::Database& database,
   PRUNERC_TRY(std::vector<search::Record> records, database.verified(task.id, kAll));
   std::stable_sort(records.begin(), records.end(),
                    [](const search::Record& a, const search::Record& b) { return a.id > b.id; });
-  records.resize(std::min(records.size(), static_cast<std::size_t>(kMostTried)));
-  return records;
+  std::vector<search::Record> chosen;
+  for (search::Record& record : records) {
+    if (chosen.size() == static_cast<std::size_t>(kMostTried)) break;
+    PRUNERC_TRY(const bool is_wrong, database.is_refuted(task.id, record.fingerprint));
+    if (!is_wrong) chosen.push_back(std::move(record));
+  }
+  return chosen;
 }
 
 Result<std::optional<search::Record>> record_of(search::Database& database,

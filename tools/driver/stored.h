@@ -51,7 +51,7 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 
 /// What the latest ranking within a network chose, of its task there (Session::network_task) or one
 /// derived from it: its times are of that run alone, so that the fastest of several rankings means
-/// nothing.
+/// nothing. Nothing that Database::is_refuted.
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
 
 /// Verified records of a stored task in the order in which they are chosen: the fastest first, within a
