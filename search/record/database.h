@@ -152,6 +152,10 @@ class Database {
   /// Imported ok records of candidates that were never measured here, one per candidate, the fastest
   /// by their own account first.
   Result<std::vector<Record>> claims(int64_t task_id, int64_t k);
+  /// What a stored task's verified records are shown by: the fastest of which this build still makes
+  /// the program, else the fastest. Likewise of its claims.
+  Result<std::optional<Record>> best_kept(const TaskRow& task);
+  Result<std::optional<Record>> claim_kept(const TaskRow& task);
   /// All records in the order they were stored.
   Result<std::vector<Record>> records(int64_t task_id);
 

@@ -1,13 +1,10 @@
 // JSON lines: the exchange form of the store, written. database_import.cc reads it.
-#include "ir/equal.h"
-#include "ir/parser.h"
-#include "schedule/schedule.h"
 #include "search/record/database.h"
 #include "search/record/line_schema.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <optional>
 #include <ostream>
 #include <utility>
 
@@ -74,27 +71,6 @@ std::string to_line(const TaskRow& task, const std::vector<DerivedRow>& specs,
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Whether this build makes the record's program of its trace.
-bool gives_program(const ir::Program& base, const Record& record) {
-  const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace.ok()) return false;
-  const Result<schedule::Schedule> replayed = schedule::replay(base, *trace);
-  return replayed.ok() && ir::fingerprint(replayed->program()).to_string() == record.fingerprint;
-}
-
-// The fastest verified record that still gives its program, as one is chosen; else the fastest, as history.
-Result<std::vector<Record>> best_of(Database& database, const TaskRow& task) {
-  constexpr int64_t kMostTried = 16;
-  PRUNERC_TRY(std::vector<Record> records, database.verified(task.id, kMostTried));
-  const Result<ir::Program> base = ir::parse(task.key.program);
-  const auto kept = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return base.ok() && gives_program(*base, record);
-  });
-  if (kept != records.end()) std::swap(records.front(), *kept);
-  if (records.size() > 1) records.resize(1);
-  return records;
-}
-
 }  // namespace
 
 Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
@@ -103,7 +79,8 @@ Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
   for (const TaskRow& task : tasks) {
     std::vector<Record> chosen;
     if (which == Export::kBest) {
-      PRUNERC_TRY(chosen, best_of(*this, task));
+      PRUNERC_TRY(std::optional<Record> best, best_kept(task));
+      if (best) chosen.push_back(*std::move(best));
     } else {
       PRUNERC_TRY(chosen, records(task.id));
     }

@@ -131,6 +131,17 @@ TEST_CASE("the best that is exported is one that still gives its program") {
   CHECK(best.find(kept.fingerprint) != std::string::npos);
   CHECK(best.find(records[0].fingerprint) == std::string::npos);
   CHECK(std::count(best.begin(), best.end(), '\n') == 1);
+  // What lists show is the same, also of claims.
+  const TaskRow row = db.list_tasks().value()[0];
+  CHECK(db.best_kept(row).value()->fingerprint == kept.fingerprint);
+  CHECK_FALSE(db.claim_kept(row).value().has_value());
+  Database claims = open_or_die(":memory:");
+  REQUIRE_OK(import_text(claims, line_of(records[0])));
+  const TaskRow claimed = claims.list_tasks().value()[0];
+  CHECK(claims.claim_kept(claimed).value()->fingerprint == records[0].fingerprint);
+  REQUIRE_OK(import_text(claims, line_of(kept)));
+  CHECK(claims.claim_kept(claimed).value()->fingerprint == kept.fingerprint);
+  CHECK_FALSE(claims.best_kept(claimed).value().has_value());
 }
 
 // Lines that say, once all are read, whether another process could write just then.

@@ -116,6 +116,16 @@ class Claims(command.CommandTest):
         result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path("a.s"))
         self.assertIn("schedule: record; imported, equal ", result.err)
 
+    def test_verify_and_best_pass_over_claims_of_which_this_build_makes_no_program(self):
+        row = self.tuned()[0]
+        stale = [self.forge(row, 50.0 + n, fingerprint=f"{n:032x}") for n in range(20)]
+        self.imports(stale + [self.forge(row, 90.0)])
+        result = self.prunerc("verify", self.db, "--seeds", "1", expect=5)
+        self.assertEqual(4, result.out.count("its schedule does not make the program that it names"))
+        self.assertIn("16 more imported record(s) of 'dense' give no program any more\n", result.err)
+        self.assertRegex(result.out, r"(?m)^dense \(imported record 21\): right on 1 of 1 inputs")
+        self.assertIn(", record 21 of ", self.prunerc("db", "best", "--op", "dense").out)
+
     def test_a_wrong_schedule_is_refuted_marked_and_not_used(self):
         row = self.tuned()[0]
         # Another program's trace under this one's fingerprint, and one that no program is made of.
