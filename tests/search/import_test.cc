@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <istream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace prunerc {
 namespace {
@@ -142,6 +144,28 @@ TEST_CASE("the best that is exported is one that still gives its program") {
   REQUIRE_OK(import_text(claims, line_of(kept)));
   CHECK(claims.claim_kept(claimed).value()->fingerprint == kept.fingerprint);
   CHECK_FALSE(claims.best_kept(claimed).value().has_value());
+}
+
+TEST_CASE("lines of several tasks come to their own, which the first of them names") {
+  Database from = open_or_die(":memory:");
+  const std::vector<Record> records = {make_record(1, 100000), make_record(2, 200000)};
+  std::vector<std::string> lines;
+  for (const char* name : {"gemm", "row_sum"}) {
+    const int64_t id = from.put_task(make_test_task(name)).value();
+    REQUIRE_OK(from.put_records(id, records));
+  }
+  std::istringstream all(lines_of(from));
+  for (std::string line; std::getline(all, line);) lines.push_back(line + "\n");
+  REQUIRE(lines.size() == 4);
+  Database db = open_or_die(":memory:");
+  const std::string other = with(lines[1], "op", "\"other\"");
+  REQUIRE_OK(import_text(db, lines[2] + lines[0] + lines[3] + other));
+  const std::vector<TaskRow> tasks = db.list_tasks().value();
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[0].name == make_test_task("row_sum").name);
+  CHECK(tasks[1].name == make_test_task("gemm").name);
+  for (const TaskRow& task : tasks) CHECK(task.num_records == 2);
+  CHECK(db.find_task(make_test_task("gemm").key).value() == tasks[1].id);
 }
 
 // Lines that say, once all are read, whether another process could write just then.
