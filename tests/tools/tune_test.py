@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sqlite3
+import threading
 import time
 
 import command
@@ -59,7 +60,7 @@ class Tune(command.CommandTest):
         lost = self.prunerc(*tune, "--trials", "2", "--db", ":memory:").err
         self.assertIn("records go to memory and end with this command; --db FILE keeps them\n", lost)
         self.assertRegex(lost, r"(?m); Ctrl-C ends it$")
-        open_end = self.prunerc(*tune, "--trials", "0", "--early-stop", "2").err
+        open_end = self.prunerc(*tune, "--trials", "0", "--early-stop", "2", "--strategy", "random").err
         self.assertIn(", as many trials as there are candidates; ", open_end)
         self.assertIn("time: it ends once nothing new is found; Ctrl-C", open_end)
 
@@ -249,9 +250,15 @@ class Tune(command.CommandTest):
         ):
             process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000", "--json", *options)
             # The plan comes before the search, which an interrupt ends; a line of progress is from within.
+            deadline = threading.Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+            deadline.daemon = True
+            deadline.start()
             for line in process.stderr:
                 if line.startswith("tune cpu"):
                     break
+            else:
+                self.fail("no progress was shown")
+            deadline.cancel()
             os.killpg(process.pid, signal.SIGINT)
             out, err = process.communicate(timeout=60)
             self.assertEqual(130, process.returncode, err)
