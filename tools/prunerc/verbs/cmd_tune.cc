@@ -350,6 +350,14 @@ Result<void> check_measuring(const TuneVerb& verb) {
                "needs measurements of its own: neither --replay nor -O0 and -O1");
 }
 
+// What is measured has to be kept, which a file of lines cannot.
+Result<void> check_kept(Session& session) {
+  if (!search::is_export(session.database().path())) return {};
+  return error(Diag::kUsageOption, "--db",
+               "names a file of exported records, which are only read: `prunerc db import` puts "
+               "them into a database");
+}
+
 int tune(const TuneVerb& verb) {
   if (const Result<void> usable = check_measuring(verb); !usable.ok()) return fail(usable.error());
   if (!verb.replay.empty()) return replay(verb);
@@ -367,11 +375,7 @@ int tune(const TuneVerb& verb) {
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
-  if (search::is_export(session->database().path())) {
-    return fail(error(Diag::kUsageOption, "--db",
-                      "names a file of exported records, which are only read: `prunerc db import` "
-                      "puts them into a database"));
-  }
+  if (const Result<void> kept = check_kept(*session); !kept.ok()) return fail(kept.error());
   const Result<void> here = check_runs_here(session->target());
   if (!here.ok()) return fail(here.error());
   if (!verb.quiet) {
