@@ -96,6 +96,10 @@ enum class Export : uint8_t { kAll, kBest };
 /// Whether the name is that of a file of exported records.
 inline bool is_export(std::string_view path) { return path.ends_with(".jsonl"); }
 
+/// Of a task's fastest verified records, and of its claims, so many are read to find what still gives
+/// its program: what another build has stored may give none.
+inline constexpr int64_t kMostBestRead = 16, kMostClaimsRead = 128;
+
 /// A result of validate(): one record that does not hold what it says, or (a claim) of which nobody
 /// knows whether it does.
 struct Finding {

@@ -77,14 +77,12 @@ Result<std::optional<Record>> Database::best(int64_t task_id) {
 }
 
 Result<std::optional<Record>> Database::best_kept(const TaskRow& task) {
-  constexpr int64_t kMostTried = 16;
-  PRUNERC_TRY(std::vector<Record> records, verified(task.id, kMostTried));
+  PRUNERC_TRY(std::vector<Record> records, verified(task.id, kMostBestRead));
   return first_kept(task, std::move(records));
 }
 
 Result<std::optional<Record>> Database::claim_kept(const TaskRow& task) {
-  constexpr int64_t kMostRead = 128;
-  PRUNERC_TRY(std::vector<Record> records, claims(task.id, kMostRead));
+  PRUNERC_TRY(std::vector<Record> records, claims(task.id, kMostClaimsRead));
   return first_kept(task, std::move(records));
 }
 

@@ -14,10 +14,8 @@ namespace {
 
 /// A gain below this is noise and does not postpone an early stop.
 constexpr double kGain = 0.995;
-/// So many imported candidates are tried: the rest of a file is slower by its own account. More are
-/// read, as some of another build's give no program.
+/// So many imported candidates are tried: the rest of a file is slower by its own account.
 constexpr std::size_t kMaxClaims = 8;
-constexpr int64_t kMaxClaimsRead = 128;
 
 // The record's candidate; nullopt if this build makes another program of its trace, or none.
 std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record) {
@@ -125,7 +123,7 @@ Result<void> TaskState::load(Database& database) {
   }
   strategy->tell(candidates, measurements);
   report.reused = static_cast<int64_t>(known_.size());
-  PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMaxClaimsRead));
+  PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMostClaimsRead));
   for (const Record& record : imported) {
     if (claims.size() >= kMaxClaims) break;
     std::optional<Candidate> claim = restore(*task, *space, record);

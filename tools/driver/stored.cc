@@ -148,7 +148,7 @@ struct Kept {
 // The fastest verified record that still gives the program that it is of: what an older build has stored may
 // give none any more, and then the next one does.
 Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored) {
-  for (const int64_t tried : {int64_t{1}, kMostTried}) {
+  for (const int64_t tried : {int64_t{1}, search::kMostBestRead}) {
     PRUNERC_TRY(std::vector<search::Record> records, database.verified(stored.id, tried));
     for (search::Record& record : records) {
       std::optional<Choice> choice = choice_of(stored, record);
@@ -197,7 +197,8 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
   std::vector<Found> claims;
   std::size_t num_imported = 0;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    PRUNERC_TRY(std::vector<search::Record> some, database.claims(tasks[place].id, kMostRead));
+    PRUNERC_TRY(std::vector<search::Record> some,
+                database.claims(tasks[place].id, search::kMostClaimsRead));
     num_imported += some.size();
     int64_t num_left = kMostClaims;
     for (search::Record& claim : some) {
@@ -248,13 +249,14 @@ Result<std::optional<Choice>> ranked_choice(search::Database& database, const se
 Result<std::vector<search::Record>> chosen_first(search::Database& database,
                                                  const search::TaskRow& task) {
   const Result<ir::Target> target = ir::target_from_string(task.key.target);
-  if (!target.ok() || target->network.empty()) return database.verified(task.id, kMostTried);
+  if (!target.ok() || target->network.empty())
+    return database.verified(task.id, search::kMostBestRead);
   PRUNERC_TRY(std::vector<search::Record> records, database.verified(task.id, kAll));
   std::stable_sort(records.begin(), records.end(),
                    [](const search::Record& a, const search::Record& b) { return a.id > b.id; });
   std::vector<search::Record> chosen;
   for (search::Record& record : records) {
-    if (chosen.size() == static_cast<std::size_t>(kMostTried)) break;
+    if (chosen.size() == static_cast<std::size_t>(search::kMostBestRead)) break;
     PRUNERC_TRY(const bool is_wrong, database.is_refuted(task.id, record.fingerprint));
     if (!is_wrong) chosen.push_back(std::move(record));
   }

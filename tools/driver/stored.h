@@ -14,10 +14,6 @@ namespace prunerc {
 
 /// Imported records that are looked at, of a file that may hold any number.
 inline constexpr int64_t kMostClaims = 8;
-/// Of a task's imported records, so many are read to find these among what gives no program any more.
-inline constexpr int64_t kMostRead = 128;
-/// Of a task's fastest verified records, so many are tried until one still gives its program.
-inline constexpr int64_t kMostTried = 16;
 
 /// A task whose schedules are some of an operator's.
 struct StoredTask {
@@ -55,7 +51,7 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
 
 /// Verified records of a stored task in the order in which they are chosen: the fastest first, within a
-/// network the latest, as above; at most kMostTried.
+/// network the latest, as above; at most search::kMostBestRead.
 Result<std::vector<search::Record>> chosen_first(search::Database& database,
                                                  const search::TaskRow& task);
 

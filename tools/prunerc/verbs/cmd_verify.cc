@@ -441,7 +441,8 @@ void refute(const std::string& path, int64_t task, const search::Record& record,
 // The task's imported records that compile would look at; the others are slower by their own account.
 Result<void> check_claims(const VerifyVerb& verb, search::Database& database,
                           const search::TaskRow& row, std::vector<Verdict>* verdicts) {
-  PRUNERC_TRY(const std::vector<search::Record> claims, database.claims(row.id, kMostRead));
+  PRUNERC_TRY(const std::vector<search::Record> claims,
+              database.claims(row.id, search::kMostClaimsRead));
   int64_t num_checked = 0, num_history = 0;
   for (const search::Record& claim : claims) {
     if (num_checked == kMostClaims) break;
