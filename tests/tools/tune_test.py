@@ -170,6 +170,15 @@ class Tune(command.CommandTest):
         late = re.search(r"time: ([0-9.]+) s past the 4s of --time", result.err)
         self.assertLess(took, 4 + 2 + (float(late[1]) if late else 0), result.err)
 
+    def test_an_operator_that_was_not_begun_in_time_is_named(self):
+        # So large that a second verification is not expected to fit.
+        ops = "".join(f"op {name}(A: f32[4000000]) -> (B: f32[4000000]) {{ B[i] = A[i] + {name.count('a')}; }}\n"
+                      for name in ("a", "aa"))
+        result = self.prunerc("tune", self.write("two.prn", ops), "--time", "1s", "--json", expect=3)
+        self.assertRegex(result.err, "error: the time was over before a candidate of 'a+' was measured")
+        self.assertIn("hint: more --time; the same command goes on", result.err)
+        self.assertEqual(["time", "time"], [task["stop"] for task in result.json()["tasks"]])
+
     def test_integer_operators_have_rates_of_integer_operations(self):
         ops = self.write("int.prn", "op product<N=48>(A: i8[N,N], B: i8[N,N], s: f32) -> (C: f32[N,N]) {\n"
                                     "  let T[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);\n  C[i,j] = f32(T[i,j]) * s;\n}\n")
