@@ -50,8 +50,7 @@ struct Series {
   void keep(const RawSample& sample) {
     if (is_disturbed(sample)) {
       // The closest upper bound of what the sample would have taken alone; used only if there are
-      // no clean ones. Time that another thread lost is not taken off: the caller may have done its
-      // tasks meanwhile.
+      // no clean ones.
       const int64_t own_ns = std::max<int64_t>(1, sample.wall_ns - sample.caller_lost_ns);
       disturbed_ns.push_back(static_cast<double>(own_ns) / static_cast<double>(runs_per_sample));
     } else {
@@ -142,6 +141,14 @@ Measurement finish(const Series& series, const TimingOptions& options) {
 }
 
 }  // namespace
+
+RawSample sample_of(int64_t wall_ns, int64_t caller_cpu_ns,
+                    std::span<const int64_t> worker_cpu_ns) {
+  int64_t least_cpu_ns = caller_cpu_ns;
+  for (const int64_t cpu_ns : worker_cpu_ns) least_cpu_ns = std::min(least_cpu_ns, cpu_ns);
+  const int64_t lost_ns = std::max<int64_t>(0, wall_ns - least_cpu_ns);
+  return {wall_ns, lost_ns, worker_cpu_ns.empty() ? lost_ns : 0};
+}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -15,9 +15,13 @@ struct RawSample {
   int64_t wall_ns = 0;
   /// The longest time that one of the kernel's threads spent off its CPU while the sample ran.
   int64_t lost_ns = 0;
-  /// The part of it that the calling thread lost: the kernel cannot have run meanwhile.
+  /// The part of it in which the kernel cannot have run: what the calling thread lost, if it has no
+  /// workers, which take its tasks over.
   int64_t caller_lost_ns = 0;
 };
+
+/// The sample of a call that took so long, in which these threads had a CPU for so long.
+RawSample sample_of(int64_t wall_ns, int64_t caller_cpu_ns, std::span<const int64_t> worker_cpu_ns);
 
 /// Runs a kernel `runs` times and reports how long that took. Plain data in, plain data out: tests
 /// use formulas.

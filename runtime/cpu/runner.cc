@@ -318,14 +318,13 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
       kernel.code->entry()(arguments.next(), arguments.workspace.data(), pool_.launch());
     }
     const int64_t wall = now_ns() - started;
-    int64_t least_cpu = thread_cpu_ns() - cpu_before;
-    result.caller_lost_ns += std::max<int64_t>(0, wall - least_cpu);
-    const std::vector<int64_t> workers_after = pool_.worker_cpu_ns();
-    for (size_t i = 0; i < workers_after.size(); ++i) {
-      least_cpu = std::min(least_cpu, workers_after[i] - workers_before[i]);
-    }
-    result.wall_ns += wall;
-    result.lost_ns += std::max<int64_t>(0, wall - least_cpu);
+    const int64_t caller_cpu = thread_cpu_ns() - cpu_before;
+    std::vector<int64_t> worker_cpu = pool_.worker_cpu_ns();
+    for (size_t i = 0; i < worker_cpu.size(); ++i) worker_cpu[i] -= workers_before[i];
+    const RawSample one = sample_of(wall, caller_cpu, worker_cpu);
+    result.wall_ns += one.wall_ns;
+    result.lost_ns += one.lost_ns;
+    result.caller_lost_ns += one.caller_lost_ns;
     done += batch;
   }
   return result;

@@ -3,6 +3,7 @@
 #include "ir/parser.h"
 #include "ir/support/file.h"
 #include "ir/support/hash.h"
+#include "ir/target.h"
 #include "schedule/trace/trace.h"
 #include "search/record/sqlite.h"
 
@@ -145,6 +146,15 @@ TaskRow read_task(Query& query) {
   row.op_text = query.text_column();
   row.bindings = printable_line(query.text_column());
   return row;
+}
+
+// A target's key without what is around a kernel when it is timed.
+std::string without_surroundings(const std::string& text) {
+  Result<ir::Target> target = ir::target_from_string(text);
+  if (!target.ok()) return text;
+  target->network.clear();
+  target->constants_bytes = 0;
+  return ir::to_string(*target);
 }
 
 // Between 0 and kDatabaseSchema.
@@ -364,6 +374,19 @@ Result<void> Database::put_records(int64_t task_id, std::span<const Record> reco
   return transaction.commit();
 }
 
+Result<std::vector<int64_t>> Database::tasks_of_same_kernels(int64_t task_id) {
+  std::vector<int64_t> ids = {task_id};
+  PRUNERC_TRY(const std::optional<TaskRow> own, task_row(task_id));
+  if (!own) return ids;
+  const std::string kernels_of = without_surroundings(own->key.target);
+  PRUNERC_TRY(const std::vector<TaskRow> rows, tasks_of_program(own->key.program));
+  for (const TaskRow& row : rows) {
+    if (row.id != task_id && without_surroundings(row.key.target) == kernels_of)
+      ids.push_back(row.id);
+  }
+  return ids;
+}
+
 Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerprint,
                                    const Measurement& verdict) {
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
@@ -371,13 +394,20 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
               Query::prepare(db_.get(), path_,
                              std::string(kRecordColumns) + "WHERE task = ? AND fingerprint = ? AND "
                                                            "status = 'ok'"));
-  select.bind(task_id).bind(fingerprint);
+  std::vector<int64_t> tasks = {task_id};
+  if (verdict.status == MeasureStatus::kNotEqual || verdict.status == MeasureStatus::kWrongResult) {
+    PRUNERC_TRY(tasks, tasks_of_same_kernels(task_id));
+  }
   std::vector<Record> changed;
-  while (true) {
-    PRUNERC_TRY(const bool more, select.step());
-    if (!more) break;
-    std::optional<Record> record = read_record(select);
-    if (record && !(record->imported && verdict.ok())) changed.push_back(*std::move(record));
+  for (const int64_t task : tasks) {
+    select.reset();
+    select.bind(task).bind(fingerprint);
+    while (true) {
+      PRUNERC_TRY(const bool more, select.step());
+      if (!more) break;
+      std::optional<Record> record = read_record(select);
+      if (record && !(record->imported && verdict.ok())) changed.push_back(*std::move(record));
+    }
   }
   PRUNERC_TRY(Query update,
               Query::prepare(db_.get(), path_,
@@ -392,6 +422,25 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
     PRUNERC_TRY_VOID(update.run());
   }
   return transaction.commit();
+}
+
+Result<bool> Database::is_refuted(int64_t task_id, const std::string& fingerprint) {
+  PRUNERC_TRY(const std::vector<int64_t> tasks, tasks_of_same_kernels(task_id));
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_,
+                             std::string(kRecordColumns) +
+                                 "WHERE task = ? AND fingerprint = ? AND imported = 0 AND "
+                                 "status IN ('wrong_result', 'not_equal')"));
+  for (const int64_t task : tasks) {
+    query.reset();
+    query.bind(task).bind(fingerprint);
+    while (true) {
+      PRUNERC_TRY(const bool more, query.step());
+      if (!more) break;
+      if (read_record(query)) return true;
+    }
+  }
+  return false;
 }
 
 Result<std::vector<Record>> Database::select_records(const std::string& where, int64_t task_id,

@@ -96,6 +96,10 @@ enum class Export : uint8_t { kAll, kBest };
 /// Whether the name is that of a file of exported records.
 inline bool is_export(std::string_view path) { return path.ends_with(".jsonl"); }
 
+/// Of a task's fastest verified records, and of its claims, so many are read to find what still gives
+/// its program: what another build has stored may give none.
+inline constexpr int64_t kMostBestRead = 16, kMostClaimsRead = 128;
+
 /// A result of validate(): one record that does not hold what it says, or (a claim) of which nobody
 /// knows whether it does.
 struct Finding {
@@ -133,13 +137,17 @@ class Database {
   /// Stores all or nothing. A candidate measured before gets one more row.
   Result<void> put_records(int64_t task_id, std::span<const Record> records);
   /// Marks a stored candidate as verified, or as wrong; rows of the same fingerprint follow, imported
-  /// ones only if it is wrong: their times stay claims.
+  /// ones only if it is wrong: their times stay claims. What gave a wrong result or is not equal is so
+  /// as well where the same kernel was timed in a network or with constants from memory.
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
+  /// Whether the candidate was once found wrong or not equal here, as the task's or where the same
+  /// kernel was timed with other things around it.
+  Result<bool> is_refuted(int64_t task_id, const std::string& fingerprint);
 
   /// Fastest verified record. Of a candidate measured several times the one counts that standing()
-  /// chooses: the latest, unless the machine was slowed down then. Imported records are not among
-  /// them.
+  /// chooses: the latest, unless the machine was slowed down then; it is verified if any was. Imported
+  /// records are not among them.
   Result<std::optional<Record>> best(int64_t task_id);
   /// The k fastest verified records, one per candidate, as above.
   Result<std::vector<Record>> verified(int64_t task_id, int64_t k);
@@ -148,6 +156,10 @@ class Database {
   /// Imported ok records of candidates that were never measured here, one per candidate, the fastest
   /// by their own account first.
   Result<std::vector<Record>> claims(int64_t task_id, int64_t k);
+  /// What a stored task's verified records are shown by: the fastest of which this build still makes
+  /// the program, else the fastest. Likewise of its claims.
+  Result<std::optional<Record>> best_kept(const TaskRow& task);
+  Result<std::optional<Record>> claim_kept(const TaskRow& task);
   /// All records in the order they were stored.
   Result<std::vector<Record>> records(int64_t task_id);
 
@@ -167,7 +179,7 @@ class Database {
   Result<std::vector<Finding>> validate();
 
   /// JSON lines, one record each with its task and what that is derived from: all of them, or the
-  /// best of each task.
+  /// best of each task that this build still makes a program of.
   Result<int64_t> export_lines(std::ostream& out, Export which = Export::kAll);
   /// Reads them back, all or nothing, and marks them as imported. A line is refused if a member is
   /// missing or of another type, if texts do not parse or do not fit the hash, if the median is not
@@ -195,6 +207,8 @@ class Database {
   };
   Result<std::vector<std::optional<Link>>> select_links(const std::string& where, int64_t a,
                                                         int64_t b = 0);
+  /// The task, and those whose targets differ in what surrounds the kernel alone.
+  Result<std::vector<int64_t>> tasks_of_same_kernels(int64_t task_id);
   /// Of each candidate that ran here the record that counts, fastest first.
   Result<std::vector<Record>> standing_records(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,

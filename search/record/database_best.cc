@@ -1,9 +1,13 @@
 // The fastest of a store, by the measurement of each candidate that counts.
+#include "ir/equal.h"
+#include "ir/parser.h"
+#include "schedule/schedule.h"
 #include "search/record/database.h"
 #include "search/record/standing.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +18,24 @@ std::vector<Record> first(std::vector<Record> records, int64_t k) {
   const auto most = static_cast<std::size_t>(std::max<int64_t>(0, k));
   if (records.size() > most) records.resize(most);
   return records;
+}
+
+// Whether this build makes the record's program of its trace.
+bool gives_program(const ir::Program& base, const Record& record) {
+  const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+  if (!trace.ok()) return false;
+  const Result<schedule::Schedule> replayed = schedule::replay(base, *trace);
+  return replayed.ok() && ir::fingerprint(replayed->program()).to_string() == record.fingerprint;
+}
+
+// The first that still gives its program, as one is chosen; else the first, as history.
+std::optional<Record> first_kept(const TaskRow& task, std::vector<Record> records) {
+  if (records.empty()) return std::nullopt;
+  const Result<ir::Program> base = ir::parse(task.key.program);
+  const auto kept = std::find_if(records.begin(), records.end(), [&](const Record& record) {
+    return base.ok() && gives_program(*base, record);
+  });
+  return std::move(kept == records.end() ? records.front() : *kept);
 }
 
 }  // namespace
@@ -33,7 +55,9 @@ Result<std::vector<Record>> Database::standing_records(int64_t task_id) {
   for (const auto& [fingerprint, rows] : candidates) {
     std::vector<Measurement> measurements;
     for (const std::size_t row : rows) measurements.push_back(records[row].measurement);
-    out.push_back(std::move(records[rows[standing(measurements, quiet_ns)]]));
+    Record& counts = records[rows[standing(measurements, quiet_ns)]];
+    if (!counts.verified()) counts.measurement.evidence = evidence_of(measurements);
+    out.push_back(std::move(counts));
   }
   std::sort(out.begin(), out.end(), [](const Record& a, const Record& b) {
     return std::tie(a.measurement.median_ns, a.id) < std::tie(b.measurement.median_ns, b.id);
@@ -50,6 +74,16 @@ Result<std::vector<Record>> Database::verified(int64_t task_id, int64_t k) {
 Result<std::optional<Record>> Database::best(int64_t task_id) {
   PRUNERC_TRY(std::vector<Record> found, verified(task_id, 1));
   return found.empty() ? std::optional<Record>() : std::optional<Record>(std::move(found[0]));
+}
+
+Result<std::optional<Record>> Database::best_kept(const TaskRow& task) {
+  PRUNERC_TRY(std::vector<Record> records, verified(task.id, kMostBestRead));
+  return first_kept(task, std::move(records));
+}
+
+Result<std::optional<Record>> Database::claim_kept(const TaskRow& task) {
+  PRUNERC_TRY(std::vector<Record> records, claims(task.id, kMostClaimsRead));
+  return first_kept(task, std::move(records));
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace prunerc::search {
 namespace {
@@ -160,57 +161,82 @@ Record read_record(Reader& reader) {
   return record;
 }
 
-// Lines of one file are of few tasks, whose texts are parsed once.
+// Lines of one file are of few tasks, whose texts are kept and parsed once.
 class Tasks {
  public:
   struct Known {
-    std::string why;  // empty: the texts are right
+    std::size_t place = 0;  // in rows()
+    std::string why;        // empty: the texts are right
     double least_ns = 0;
   };
-  const Known& examine(const TaskKey& key) {
+  /// Of lines of one task the first names it.
+  const Known& examine(TaskRow row) {
+    const TaskKey& key = row.key;
     const auto [at, is_new] = known_.try_emplace({key.hash, key.program, key.target});
-    if (is_new) at->second = look_at(key);
+    if (!is_new) return at->second;
+    at->second = look_at(key);
+    at->second.place = rows_.size();
+    rows_.push_back(std::move(row));
     return at->second;
   }
+  /// In the order in which lines spoke of them.
+  const std::vector<TaskRow>& rows() const { return rows_; }
 
  private:
   static Known look_at(const TaskKey& key) {
     const Result<Task> task = task_of_key(key);
-    if (!task) return {"its program or target: " + task.error().message()};
-    if (!is_own_hash(key, task->base)) return {"'hash' is not that of its program and target"};
-    return {"", least_possible_ns(*task)};
+    if (!task) return {0, "its program or target: " + task.error().message()};
+    if (!is_own_hash(key, task->base)) return {0, "'hash' is not that of its program and target"};
+    return {0, "", least_possible_ns(*task)};
   }
 
   std::map<std::tuple<std::string, std::string, std::string>, Known> known_;
+  std::vector<TaskRow> rows_;
+};
+
+/// What a line says; tasks by place.
+struct Line {
+  struct Spec {
+    std::size_t task = 0;
+    DerivedLink link;
+  };
+  std::size_t task = 0;
+  std::vector<Spec> specs;
+  Record record;
 };
 
 // A claim that the line's task computes what another one does.
-DerivedRow read_spec(Reader& reader, const TaskKey& own, Tasks& tasks) {
-  DerivedRow row;
-  row.task.name = reader.name("op");
-  row.task.key = {reader.name("hash"), reader.text("program"), own.target};
-  row.task.bindings = reader.name("bindings");
-  row.task.op_text = reader.text("op_text");
-  row.link.recipe = reader.name("recipe");
-  row.link.rules = static_cast<int64_t>(reader.unsigned_number("rules"));
-  row.link.numerics = reader.name("numerics");
-  row.link.flops = reader.number("flops");
-  row.link.limit_ns = reader.number("limit_ns");
-  row.link.log2_error = reader.any_number("log2_error");
-  row.link.tests = static_cast<int64_t>(reader.unsigned_number("tests"));
-  row.link.assumes = reader.name("assumes");
-  row.link.created = reader.name("created");
-  row.link.imported = true;
-  if (!reader.ok()) return row;
-  if (row.link.recipe.empty()) reader.refuse("'recipe' is empty");
-  if (row.task.key == own) reader.refuse("a task is not derived from itself");
-  if (reader.ok()) reader.refuse(tasks.examine(row.task.key).why);  // empty: it is right
-  return row;
+Line::Spec read_spec(Reader& reader, const TaskKey& own, Tasks& tasks) {
+  TaskRow row;
+  Line::Spec spec;
+  DerivedLink& link = spec.link;
+  row.name = reader.name("op");
+  row.key = {reader.name("hash"), reader.text("program"), own.target};
+  row.bindings = reader.name("bindings");
+  row.op_text = reader.text("op_text");
+  link.recipe = reader.name("recipe");
+  link.rules = static_cast<int64_t>(reader.unsigned_number("rules"));
+  link.numerics = reader.name("numerics");
+  link.flops = reader.number("flops");
+  link.limit_ns = reader.number("limit_ns");
+  link.log2_error = reader.any_number("log2_error");
+  link.tests = static_cast<int64_t>(reader.unsigned_number("tests"));
+  link.assumes = reader.name("assumes");
+  link.created = reader.name("created");
+  link.imported = true;
+  if (!reader.ok()) return spec;
+  if (link.recipe.empty()) reader.refuse("'recipe' is empty");
+  if (row.key == own) reader.refuse("a task is not derived from itself");
+  if (!reader.ok()) return spec;
+  const Tasks::Known& known = tasks.examine(std::move(row));
+  reader.refuse(known.why);  // empty: it is right
+  spec.task = known.place;
+  return spec;
 }
 
 // Lines of earlier builds have none.
-std::vector<DerivedRow> read_specs(Reader& reader, const TaskKey& own, Tasks& tasks) {
-  std::vector<DerivedRow> specs;
+std::vector<Line::Spec> read_specs(Reader& reader, const TaskKey& own, Tasks& tasks) {
+  std::vector<Line::Spec> specs;
   if (!reader.json.contains("derived_from")) return specs;
   const Json& list = reader.member("derived_from", &Json::is_array, "list");
   if (!reader.ok()) return specs;
@@ -225,13 +251,6 @@ std::vector<DerivedRow> read_specs(Reader& reader, const TaskKey& own, Tasks& ta
   return specs;
 }
 
-/// What a line says.
-struct Line {
-  TaskRow task;
-  std::vector<DerivedRow> specs;
-  Record record;
-};
-
 // Why the line is no record; empty if it is one.
 std::string read_line(const std::string& line, Tasks& tasks, Line* out) {
   if (nests_deeper(line)) return "it is nested too deeply";
@@ -241,37 +260,51 @@ std::string read_line(const std::string& line, Tasks& tasks, Line* out) {
   if (reader.number("schema") != kLineSchema && reader.ok()) {
     return fmt::format("'schema' is not {}", kLineSchema);
   }
-  TaskRow& row = out->task;
+  TaskRow row;
   row.name = reader.name("op");
   row.key = {reader.name("hash"), reader.text("program"), reader.name("target")};
   row.bindings = reader.name("bindings");
   row.op_text = reader.text("op_text");
   out->record = read_record(reader);
   if (!reader.ok()) return reader.why;
-  const Tasks::Known& known = tasks.examine(row.key);
+  const TaskKey own = row.key;
+  const Tasks::Known& known = tasks.examine(std::move(row));
   if (!known.why.empty()) return known.why;
+  out->task = known.place;
   check_times(out->record.measurement, known.least_ns, reader);
-  out->specs = read_specs(reader, row.key, tasks);
+  out->specs = read_specs(reader, own, tasks);
   return reader.why;
+}
+
+Result<std::vector<Line>> read_all(std::istream& in, const std::string& file, Tasks& tasks) {
+  std::vector<Line> lines;
+  std::string line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    if (line.empty()) continue;
+    const std::string why = read_line(line, tasks, &lines.emplace_back());
+    if (!why.empty()) return error(Diag::kRecordImport, number, file, why);
+  }
+  return lines;
 }
 
 }  // namespace
 
 Result<ImportCounts> Database::import_lines(std::istream& in, const std::string& file) {
+  // Before the lock: examining many lines takes longer than others wait for it.
+  Tasks tasks;
+  PRUNERC_TRY(const std::vector<Line> lines, read_all(in, file, tasks));
   ImportCounts counts;
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
-  Tasks tasks;
-  std::string line;
-  for (int64_t number = 1; std::getline(in, line); ++number) {
-    if (line.empty()) continue;
-    Line read;
-    const std::string why = read_line(line, tasks, &read);
-    if (!why.empty()) return error(Diag::kRecordImport, number, file, why);
+  std::vector<int64_t> ids;
+  for (const TaskRow& row : tasks.rows()) {
+    PRUNERC_TRY(const int64_t id, put_task_row(row));
+    ids.push_back(id);
+  }
+  for (const Line& read : lines) {
     const Record& record = read.record;
-    PRUNERC_TRY(const int64_t task_id, put_task_row(read.task));
-    for (const DerivedRow& spec : read.specs) {
-      PRUNERC_TRY(const int64_t spec_id, put_task_row(spec.task));
-      PRUNERC_TRY_VOID(put_link(spec_id, task_id, spec.link));
+    const int64_t task_id = ids[read.task];
+    for (const Line::Spec& spec : read.specs) {
+      PRUNERC_TRY_VOID(put_link(ids[spec.task], task_id, spec.link));
     }
     // A candidate may have been measured twice within a second: the samples tell.
     PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,

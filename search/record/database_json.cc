@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <ostream>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -77,8 +79,8 @@ Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
   for (const TaskRow& task : tasks) {
     std::vector<Record> chosen;
     if (which == Export::kBest) {
-      PRUNERC_TRY(std::optional<Record> fastest, best(task.id));
-      if (fastest) chosen.push_back(*std::move(fastest));
+      PRUNERC_TRY(std::optional<Record> best, best_kept(task));
+      if (best) chosen.push_back(*std::move(best));
     } else {
       PRUNERC_TRY(chosen, records(task.id));
     }

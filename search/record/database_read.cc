@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -60,9 +61,9 @@ Result<Database> Database::open_to_read(const std::string& path) {
 }
 
 Result<Database> Database::read_lines(const std::string& path) {
-  PRUNERC_TRY(const std::string text, read_file(path));
+  PRUNERC_TRY(std::string text, read_file(path));
   PRUNERC_TRY(Database db, open(":memory:"));
-  std::istringstream lines(text);
+  std::istringstream lines(std::move(text));
   PRUNERC_TRY_VOID(db.import_lines(lines, path));
   PRUNERC_TRY_VOID(execute(db.db_.get(), path, "PRAGMA query_only = ON"));
   db.path_ = path;

@@ -27,4 +27,11 @@ std::size_t standing(std::span<const Measurement> measurements, double quiet_ns)
   return static_cast<std::size_t>(shortest - measurements.begin());
 }
 
+std::string evidence_of(std::span<const Measurement> measurements) {
+  for (std::size_t i = measurements.size(); i-- > 0;) {
+    if (!measurements[i].evidence.empty()) return measurements[i].evidence;
+  }
+  return "";
+}
+
 }  // namespace prunerc::search

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 namespace prunerc::search {
 
@@ -25,6 +26,10 @@ bool is_slowed(const Measurement& m, double quiet_ns);
 /// that was not slowed; the shortest if all were, as it is the closest upper bound. `measurements`
 /// is not empty, and all of it ok.
 std::size_t standing(std::span<const Measurement> measurements, double quiet_ns);
+
+/// What shows that the candidate is right, by whichever of its measurements, the latest that says
+/// so: a time that nobody verified takes nothing from it. Empty: nothing does.
+std::string evidence_of(std::span<const Measurement> measurements);
 
 }  // namespace prunerc::search
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 /// A gain below this is noise and does not postpone an early stop.
 constexpr double kGain = 0.995;
 /// So many imported candidates are tried: the rest of a file is slower by its own account.
-constexpr int64_t kMaxClaims = 8;
+constexpr std::size_t kMaxClaims = 8;
 
 // The record's candidate; nullopt if this build makes another program of its trace, or none.
 std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record) {
@@ -73,7 +74,7 @@ Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPo
 
 // One row for each candidate: of its measurements the one that counts, else its last failure. In
 // the order of storing.
-std::vector<Record> TaskState::standing_of(const std::vector<Record>& records) {
+std::vector<Record> TaskState::standing_of(std::vector<Record> records) {
   std::map<std::string, std::vector<std::size_t>> candidates;
   double quiet = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -90,10 +91,12 @@ std::vector<Record> TaskState::standing_of(const std::vector<Record>& records) {
       measurements.push_back(records[row].measurement);
     }
     chosen.push_back(ran.empty() ? rows.back() : ran[standing(measurements, quiet)]);
+    Record& counts = records[chosen.back()];
+    if (!counts.verified()) counts.measurement.evidence = evidence_of(measurements);
   }
   std::sort(chosen.begin(), chosen.end());
   std::vector<Record> out;
-  for (const std::size_t row : chosen) out.push_back(records[row]);
+  for (const std::size_t row : chosen) out.push_back(std::move(records[row]));
   return out;
 }
 
@@ -105,7 +108,7 @@ Result<void> TaskState::load(Database& database) {
   }
   std::vector<Candidate> candidates;
   std::vector<Measurement> measurements;
-  for (const Record& record : standing_of(records)) {
+  for (const Record& record : standing_of(std::move(records))) {
     // A record of an older build whose trace no longer replays is history, not knowledge.
     std::optional<Candidate> candidate = restore(*task, *space, record);
     if (!candidate) continue;
@@ -120,8 +123,9 @@ Result<void> TaskState::load(Database& database) {
   }
   strategy->tell(candidates, measurements);
   report.reused = static_cast<int64_t>(known_.size());
-  PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMaxClaims));
+  PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMostClaimsRead));
   for (const Record& record : imported) {
+    if (claims.size() >= kMaxClaims) break;
     std::optional<Candidate> claim = restore(*task, *space, record);
     if (claim) claims.push_back(*std::move(claim));
   }

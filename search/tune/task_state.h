@@ -73,7 +73,7 @@ struct TaskState {
   Result<void> load(Database& database);
   /// Of all known candidates that ran, verified or not; 0: none did.
   double fastest_ns() const;
-  static std::vector<Record> standing_of(const std::vector<Record>& records);
+  static std::vector<Record> standing_of(std::vector<Record> records);
 
   std::map<Fingerprint, KnownCandidate> known_;
 };

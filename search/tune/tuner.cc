@@ -68,10 +68,13 @@ class Tuner {
       PRUNERC_TRY_VOID(settle(in_flight_.front()));
       in_flight_.pop_front();
     }
+    // Something is missing, and neither the user nor the device has ended it.
+    const bool is_time_over = !in_flight_.empty() && !inbox_.has_ended();
     // What was asked for and answered is kept, also when time is up or the user has had enough.
     inbox_.withdraw();
     for (Batch& batch : in_flight_) PRUNERC_TRY_VOID(settle(batch));
     in_flight_.clear();
+    if (is_time_over) end_all(StopReason::kTime);
     if (!inbox_.has_ended()) PRUNERC_TRY_VOID(referee_.run_finals());
     return finish();
   }
@@ -197,11 +200,14 @@ class Tuner {
     return is_first && trials <= most;
   }
 
+  // Those that have ended keep their reasons.
+  void end_all(StopReason reason) {
+    for (TaskState& state : states_) state.end(reason);
+  }
+
   // Asks the task that promises most; false if none wants more.
   bool submit_batch() {
-    if (is_search_over()) {
-      for (TaskState& state : states_) state.end(StopReason::kTime);
-    }
+    if (is_search_over()) end_all(StopReason::kTime);
     const TaskChooser::Turn turn = choose();
     if (turn.task < 0) return false;
     const auto chosen = static_cast<std::size_t>(turn.task);
@@ -360,7 +366,7 @@ class Tuner {
           std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
     // A search that is over learns nothing more.
-    if (!is_late()) {
+    if (!is_late() && !inbox_.has_ended()) {
       timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
     }
     int64_t of_others = -state.report.trials;

@@ -72,6 +72,25 @@ TEST_CASE("a machine that is never free gives the kernel's own time and says so"
   CHECK(result.median_ns == Approx(1'000'000));
 }
 
+TEST_CASE("what the caller lost is taken off only where nobody took its tasks over") {
+  const RawSample alone = sample_of(2000, 500, {});
+  CHECK(alone.lost_ns == 1500);
+  CHECK(alone.caller_lost_ns == 1500);
+  const std::vector<int64_t> workers = {1900, 2000};
+  const RawSample helped = sample_of(2000, 500, workers);
+  CHECK(helped.wall_ns == 2000);
+  CHECK(helped.lost_ns == 1500);
+  CHECK(helped.caller_lost_ns == 0);
+  CHECK(sample_of(2000, 2100, workers).lost_ns == 100);
+  // So a time from a machine that is never free is no shorter than the kernel's own.
+  const TimedRun busy = [&](int64_t runs) {
+    return sample_of(2'000'000 * runs, 500'000 * runs, workers);
+  };
+  const Measurement result = time_kernel(busy, {});
+  CHECK(result.disturbed);
+  CHECK(result.median_ns == Approx(2'000'000));
+}
+
 TEST_CASE("a candidate far slower than the best is given up after two samples") {
   Rng rng(4);
   TimingOptions options;

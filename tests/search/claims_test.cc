@@ -73,6 +73,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("imported records that give no program leave room for others") {
+  Database db = with_claims(3000);
+  Database older = open_or_die(":memory:");
+  const int64_t id = older.put_task(make_test_task("gemm")).value();
+  for (int64_t n = 1; n <= 20; ++n) {
+    const Record stale = make_record(n, 2500);
+    REQUIRE_OK(older.put_records(id, {&stale, 1}));
+  }
+  REQUIRE_OK(import_text(db, lines_of(older)));
+  TableMeasurer measurer(hashed_time);
+  const Task task = make_test_task("gemm");
+  TuneOptions options = small_options(8);
+  options.claims_only = true;
+  const Result<TuneReport> report = tune({&task, 1}, measurer, db, options);
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].trials == 8);
+  CHECK(report->tasks[0].verified);
+}
+
 TEST_CASE("claims are trials of what all operators have together") {
   Database db = with_claims(2000);
   TableMeasurer measurer(hashed_time);

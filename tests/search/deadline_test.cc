@@ -9,10 +9,14 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace prunerc {
 namespace {
@@ -160,6 +164,25 @@ TEST_CASE("a second operator is not begun if guesses of both do not fit") {
   const Outcome out = run(tasks, measurer, timed(1));
   CHECK(out.report.tasks[0].verified);
   CHECK(out.report.tasks[1].trials == 0);
+  CHECK(out.report.tasks[1].stop == StopReason::kTime);
+}
+
+TEST_CASE("a time that is over within a batch is why each operator ends, begun or not") {
+  SlowMeasurer measurer(0.4, 0.1);
+  const Outcome out =
+      run({make_test_task("gemm"), make_test_task("dense_relu")}, measurer, timed(3));
+  for (const TaskReport& task : out.report.tasks) CHECK(task.stop == StopReason::kTime);
+  CHECK(out.report.tasks[0].trials > 0);
+  CHECK(out.report.tasks[0].trials < 8);
+}
+
+TEST_CASE("trials that were all measured in time are why an operator ends") {
+  SlowMeasurer measurer(0.01, 0.01);
+  TuneOptions options = timed(20);
+  options.trials = 2;
+  options.finals = 0;
+  const Outcome out = run({make_test_task("gemm")}, measurer, options);
+  CHECK(out.report.tasks[0].stop == StopReason::kTrials);
 }
 
 TEST_CASE("a call ends in its time, its winner verified and its finals held") {
@@ -247,6 +270,44 @@ TEST_CASE("who cancels does not wait for proofs") {
   CHECK(num_dear == 1);
   CHECK(measurer.num_verified == 0);
   CHECK(out.report.tasks[0].trials >= 8);
+}
+
+/// Another strategy, with a count of what it was told.
+class Student final : public Strategy {
+ public:
+  Student(std::unique_ptr<Strategy> own, int* num_lessons)
+      : own_(std::move(own)), num_lessons_(num_lessons) {}
+  std::vector<Candidate> ask(std::size_t n) override { return own_->ask(n); }
+  void tell(std::span<const Candidate> candidates,
+            std::span<const Measurement> measurements) override {
+    ++*num_lessons_;
+    own_->tell(candidates, measurements);
+  }
+  int64_t num_drafted() const override { return own_->num_drafted(); }
+
+ private:
+  std::unique_ptr<Strategy> own_;
+  int* num_lessons_;
+};
+
+TEST_CASE("who cancels does not wait for learning") {
+  std::atomic<bool> cancel = false;
+  int num_answers = 0, num_lessons = 0;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    if (++num_answers == 3) cancel = true;
+    return hashed_time(input);
+  });
+  TuneOptions options = timed(0);
+  options.cancel = &cancel;
+  options.fresh = true;  // nothing is told of the store
+  options.make_strategy = [&](const StrategyContext& context) -> Result<std::unique_ptr<Strategy>> {
+    PRUNERC_TRY(std::unique_ptr<Strategy> own, make_strategy(StrategyKind::kRandom, context));
+    return std::unique_ptr<Strategy>(std::make_unique<Student>(std::move(own), &num_lessons));
+  };
+  const Outcome out = run({make_test_task("gemm")}, measurer, options);
+  CHECK(out.report.cancelled);
+  CHECK(out.report.tasks[0].trials > 0);
+  CHECK(num_lessons == 0);
 }
 
 TEST_CASE("draining waits for what was begun") {

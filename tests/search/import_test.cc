@@ -1,10 +1,18 @@
 // What lines of a file may do to a database: nothing, until they are shown to be true.
+#include "schedule/schedule.h"
 #include "search/record/database.h"
+#include "search/space/space.h"
 #include "tests/search/programs.h"
 #include "tests/search/records.h"
 #include "tests/support/check.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
+#include <istream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace prunerc {
 namespace {
@@ -105,6 +113,92 @@ TEST_CASE("a claim is settled once its candidate was measured here, and a wrong 
   verdict.status = MeasureStatus::kNotEqual;
   REQUIRE_OK(db.put_verdict(id, second, verdict));
   CHECK(db.claims(id, 10)->empty());
+}
+
+TEST_CASE("the best that is exported is one that still gives its program") {
+  Database db = open_or_die(":memory:");
+  const Task task = make_test_task("gemm");
+  const int64_t id = db.put_task(task).value();
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const Result<Candidate> candidate = heuristic_candidate(task, *space);
+  REQUIRE_OK(candidate);
+  Record kept = make_record(1, 200000);
+  kept.fingerprint = candidate->fingerprint.to_string();
+  kept.trace = schedule::print(candidate->trace);
+  // Faster, of another build: its trace makes another program by now.
+  const std::vector<Record> records = {make_record(2, 100000), kept};
+  REQUIRE_OK(db.put_records(id, records));
+  const std::string best = lines_of(db, Export::kBest);
+  CHECK(best.find(kept.fingerprint) != std::string::npos);
+  CHECK(best.find(records[0].fingerprint) == std::string::npos);
+  CHECK(std::count(best.begin(), best.end(), '\n') == 1);
+  // What lists show is the same, also of claims.
+  const TaskRow row = db.list_tasks().value()[0];
+  CHECK(db.best_kept(row).value()->fingerprint == kept.fingerprint);
+  CHECK_FALSE(db.claim_kept(row).value().has_value());
+  Database claims = open_or_die(":memory:");
+  REQUIRE_OK(import_text(claims, line_of(records[0])));
+  const TaskRow claimed = claims.list_tasks().value()[0];
+  CHECK(claims.claim_kept(claimed).value()->fingerprint == records[0].fingerprint);
+  REQUIRE_OK(import_text(claims, line_of(kept)));
+  CHECK(claims.claim_kept(claimed).value()->fingerprint == kept.fingerprint);
+  CHECK_FALSE(claims.best_kept(claimed).value().has_value());
+}
+
+TEST_CASE("lines of several tasks come to their own, which the first of them names") {
+  Database from = open_or_die(":memory:");
+  const std::vector<Record> records = {make_record(1, 100000), make_record(2, 200000)};
+  std::vector<std::string> lines;
+  for (const char* name : {"gemm", "row_sum"}) {
+    const int64_t id = from.put_task(make_test_task(name)).value();
+    REQUIRE_OK(from.put_records(id, records));
+  }
+  std::istringstream all(lines_of(from));
+  for (std::string line; std::getline(all, line);) lines.push_back(line + "\n");
+  REQUIRE(lines.size() == 4);
+  Database db = open_or_die(":memory:");
+  const std::string other = with(lines[1], "op", "\"other\"");
+  REQUIRE_OK(import_text(db, lines[2] + lines[0] + lines[3] + other));
+  const std::vector<TaskRow> tasks = db.list_tasks().value();
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[0].name == make_test_task("row_sum").name);
+  CHECK(tasks[1].name == make_test_task("gemm").name);
+  for (const TaskRow& task : tasks) CHECK(task.num_records == 2);
+  CHECK(db.find_task(make_test_task("gemm").key).value() == tasks[1].id);
+}
+
+// Lines that say, once all are read, whether another process could write just then.
+class WatchedLines final : public std::stringbuf {
+ public:
+  WatchedLines(const std::string& text, sqlite3* writer) : std::stringbuf(text), writer_(writer) {}
+  bool is_writable() const { return is_writable_; }
+
+ protected:
+  int_type underflow() override {
+    const int_type next = std::stringbuf::underflow();
+    if (next == traits_type::eof()) {
+      const char* const write = "BEGIN IMMEDIATE; ROLLBACK";
+      is_writable_ = sqlite3_exec(writer_, write, nullptr, nullptr, nullptr) == SQLITE_OK;
+    }
+    return next;
+  }
+
+ private:
+  sqlite3* writer_;
+  bool is_writable_ = false;
+};
+
+TEST_CASE("lines are examined before the store is locked") {
+  const std::string path = fresh_path("import_lock");
+  Database db = open_or_die(path);
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  WatchedLines lines(line_of(make_record(1, 100000)), other);
+  std::istream in(&lines);
+  CHECK(db.import_lines(in, "lines")->num_records == 1);
+  CHECK(lines.is_writable());
+  sqlite3_close(other);
 }
 
 TEST_CASE(

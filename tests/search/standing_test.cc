@@ -1,4 +1,4 @@
-// A time that was taken on a busy machine must not stand in for a good one.
+// Which of a candidate's records counts: no time of a busy machine, no verdict that was overthrown.
 #include "search/record/standing.h"
 
 #include "ir/equal.h"
@@ -6,8 +6,10 @@
 #include "search/tune/finals.h"
 #include "search/tune/tuner.h"
 #include "tests/search/programs.h"
+#include "tests/search/records.h"
 #include "tests/support/check.h"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <string>
@@ -103,6 +105,96 @@ TEST_CASE(
   const std::vector<Record> back = other->records(1).value();
   CHECK(back[0].measurement.machine == MachineState{});
   CHECK(back[2].measurement.machine == records[2].measurement.machine);
+}
+
+TEST_CASE("a later time that nobody verified leaves its candidate verified") {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  const int64_t id = db->put_task(make_test_task("gemm")).value();
+  // As another process stores what did not win there.
+  Measurement unverified = timed(62'000, 505);
+  unverified.evidence.clear();
+  const std::vector<Record> records = {record_of(1, timed(60'000, 500)), record_of(1, unverified),
+                                       record_of(2, timed(80'000, 500)), record_of(3, unverified)};
+  REQUIRE_OK(db->put_records(id, records));
+  const std::vector<Record> verified = db->verified(id, 10).value();
+  REQUIRE(verified.size() == 2);
+  CHECK(verified[0].fingerprint == records[0].fingerprint);
+  CHECK(verified[0].measurement.median_ns == 62'000);
+  CHECK(verified[0].measurement.evidence == "compared");
+  CHECK(evidence_of(std::vector<Measurement>{unverified}).empty());
+}
+
+TEST_CASE("what is wrong alone is wrong within a network, and a time-out is not") {
+  Database db = open_or_die(":memory:");
+  const Task alone = make_test_task("gemm");
+  ir::Target target = alone.target;
+  target.network = std::string(32, 'a');
+  target.constants_bytes = 1 << 20;
+  const Task within = make_task("gemm", alone.base, target);
+  REQUIRE_FALSE(within.key == alone.key);
+  const Task other = make_test_task("gemm", 1);  // of another number of threads
+  std::vector<int64_t> ids;
+  const Record record = make_record(1, 100000);
+  for (const Task* task : {&alone, &within, &other}) {
+    ids.push_back(db.put_task(*task).value());
+    REQUIRE_OK(db.put_records(ids.back(), {&record, 1}));
+  }
+  const auto num_verified = [&] {
+    return std::count_if(ids.begin(), ids.end(),
+                         [&](int64_t id) { return db.best(id).value().has_value(); });
+  };
+  Measurement verdict;
+  verdict.status = MeasureStatus::kTimeout;
+  REQUIRE_OK(db.put_verdict(ids[2], record.fingerprint, verdict));
+  CHECK(num_verified() == 2);
+  verdict.status = MeasureStatus::kWrongResult;
+  CHECK_FALSE(db.is_refuted(ids[0], record.fingerprint).value());
+  REQUIRE_OK(db.put_verdict(ids[0], record.fingerprint, verdict));
+  CHECK(num_verified() == 0);
+  // Also of what is timed there afterwards.
+  REQUIRE_OK(db.put_records(ids[1], {&record, 1}));
+  CHECK(db.is_refuted(ids[1], record.fingerprint).value());
+  CHECK(db.is_refuted(ids[0], record.fingerprint).value());
+  CHECK_FALSE(db.is_refuted(ids[2], record.fingerprint).value());
+  CHECK_FALSE(db.is_refuted(ids[1], make_record(2, 100000).fingerprint).value());
+}
+
+TEST_CASE("what a file says is wrong refutes nothing here") {
+  Database there = open_or_die(":memory:");
+  Record record = make_record(1, 100000);
+  record.measurement.status = MeasureStatus::kWrongResult;
+  const int64_t id = there.put_task(make_test_task("gemm")).value();
+  REQUIRE_OK(there.put_records(id, {&record, 1}));
+  CHECK(there.is_refuted(id, record.fingerprint).value());
+  Database db = open_or_die(":memory:");
+  REQUIRE_OK(import_text(db, lines_of(there)));
+  REQUIRE(db.records(id).value().size() == 1);
+  CHECK_FALSE(db.is_refuted(id, record.fingerprint).value());
+}
+
+TEST_CASE("a search that goes on does not verify again what was timed once more since") {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  std::map<std::string, int> comparisons;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    if (input.kind == MeasureKind::kVerify) {
+      ++comparisons[ir::fingerprint(input.program).to_string()];
+    }
+    return hashed_time(input);
+  });
+  TuneOptions options;
+  options.trials = 8;
+  options.num_threads = 1;
+  options.check = {};
+  const std::vector<Task> tasks = {make_test_task("gemm")};
+  REQUIRE_OK(tune(tasks, measurer, *db, options));
+  Record again = db->best(1).value().value();
+  again.measurement.evidence.clear();
+  REQUIRE_OK(db->put_records(1, {&again, 1}));
+  comparisons.clear();
+  REQUIRE_OK(tune(tasks, measurer, *db, options));
+  CHECK(comparisons[again.fingerprint] == 0);
 }
 
 TEST_CASE("finals on a machine that became busy leave the times of the search standing") {

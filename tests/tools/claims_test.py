@@ -36,6 +36,18 @@ class Claims(command.CommandTest):
         return dict(row, median_ns=ns, samples_ns=[ns] * 9, verified="trust me", **changes)
 
 
+    def test_an_export_replaces_no_database_and_an_import_makes_none_of_lines(self):
+        self.imports(self.tuned())
+        listed = self.prunerc("db", "ls").out
+        self.prunerc("db", "export", "lines.jsonl")
+        for again in (self.db, "lines.jsonl"):
+            refused = self.prunerc("db", "export", again, "--db", again, expect=2)
+            self.assertIn("is the database, which it would replace", refused.err)
+        self.assertEqual(listed, self.prunerc("db", "ls").out)
+        refused = self.prunerc("db", "import", "lines.jsonl", "--db", "new.jsonl", expect=2)
+        self.assertIn("exported records, which are only read", refused.err)
+        self.assertFalse(os.path.exists(self.path("new.jsonl")))
+
     def test_a_time_that_cannot_be_is_refused(self):
         row = self.tuned()[0]
         result = self.imports([self.forge(row, 1e-9)], expect=1)
@@ -96,6 +108,23 @@ class Claims(command.CommandTest):
             with open(self.path(name), encoding="utf-8") as file:
                 outputs.append(file.read())
         self.assertEqual(outputs[0], outputs[1])
+
+    def test_claims_of_which_this_build_makes_no_program_leave_room_for_others(self):
+        row = self.tuned()[0]
+        stale = [self.forge(row, 50.0 + n, fingerprint=f"{n:032x}") for n in range(20)]
+        self.imports(stale + [self.forge(row, 90.0)])
+        result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path("a.s"))
+        self.assertIn("schedule: record; imported, equal ", result.err)
+
+    def test_verify_and_best_pass_over_claims_of_which_this_build_makes_no_program(self):
+        row = self.tuned()[0]
+        stale = [self.forge(row, 50.0 + n, fingerprint=f"{n:032x}") for n in range(20)]
+        self.imports(stale + [self.forge(row, 90.0)])
+        result = self.prunerc("verify", self.db, "--seeds", "1", expect=5)
+        self.assertEqual(4, result.out.count("its schedule does not make the program that it names"))
+        self.assertIn("16 more imported record(s) of 'dense' give no program any more\n", result.err)
+        self.assertRegex(result.out, r"(?m)^dense \(imported record 21\): right on 1 of 1 inputs")
+        self.assertIn(", record 21 of ", self.prunerc("db", "best", "--op", "dense").out)
 
     def test_a_wrong_schedule_is_refuted_marked_and_not_used(self):
         row = self.tuned()[0]

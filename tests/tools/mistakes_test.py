@@ -85,6 +85,7 @@ class Mistakes(command.CommandTest):
             (["tune", self.ops, "--trails", "3"], 2, "'prunerc tune' has no option '--trails'", "did you mean '--trials'"),
             (["tune", self.ops, "--trials", "many"], 2, "--trials: .*many.*not in range 0 to", "prunerc tune --help"),
             (["tune", self.ops, "--time", "soon"], 2, "needs a duration such as 90s", "--help"),
+            (["tune", self.ops, "--time", "1e300h"], 2, "option --time: is at most 250000h, found '1e300h'", "--help"),
             (["tune", self.ops, "--strategy", "prunr"], 2, "prunr not in .*metaschedule", "did you mean 'pruner'"),
             (["tune", self.ops, "--target", "z80"], 2, "a target is one of .*found 'z80'", "prunerc devices"),
             (["tune", self.ops, "--target", "cpu foo=3"], 2, "'foo'", "prunerc devices --json"),

@@ -4,6 +4,7 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "search/space/sampler.h"
+#include "tools/driver/stored.h"
 
 #include <catch2/catch.hpp>
 
@@ -123,8 +124,18 @@ TEST_CASE("what is fastest in the network is chosen from then on, whatever it to
   CHECK(met.size() >= 10);
   for (const auto& [task, fingerprint] : wanted) {
     CHECK(chosen(session, tasks[task]) == fingerprint);
-    // What it took alone is still what is told of it alone.
-    CHECK(session.choose(tasks[task])->best_ns >= 1003);
+    // What it took alone is still what is told of it alone, whatever it took beside other work.
+    const double alone_ns = session.choose(tasks[task])->best_ns;
+    CHECK(alone_ns >= 1003);
+    const int64_t id = session.database().put_task(session.task(tasks[task])).value();
+    const std::vector<search::Record> timed_alone = session.database().top_k(id, 8).value();
+    for (search::Record busy : timed_alone) {
+      busy.measurement.samples_ns = {5000};
+      busy.measurement.disturbed = true;
+      search::summarize_samples(busy.measurement);
+      REQUIRE(session.database().put_records(id, {&busy, 1}).ok());
+    }
+    CHECK(session.choose(tasks[task])->best_ns == alone_ns);
   }
   // The same operator in another network, or in none.
   Operator other = tasks[0];
@@ -145,6 +156,64 @@ TEST_CASE("what is fastest in the network is chosen from then on, whatever it to
   CHECK(second->num_changed == 1);
   CHECK(chosen(session, tasks[1]) == wanted[1]);
   CHECK(wanted[1] != before);
+}
+
+// The operator's stored task in its network.
+search::TaskRow row_within(Session& session, const Operator& op) {
+  search::TaskRow row;
+  row.key = session.network_task(op).key;
+  row.id = session.database().find_task(row.key).value().value();
+  return row;
+}
+
+// What a ranking chooses for a task if the kernel of that fingerprint is the fastest.
+RankReport rank_for(Session& session, std::size_t wanted_task, const std::string& fingerprint) {
+  const net::Net net = load();
+  const TimedNetworkRun run = timed([&](std::size_t task, const std::string& entry) {
+    return task == wanted_task && is_of(entry, fingerprint) ? 500 : 700;
+  });
+  return rank_in_network(session, net, weights_of(net), run, {}).value();
+}
+
+TEST_CASE("what is looked at first of a task in a network is what is chosen there") {
+  Session session = open_session();
+  const Operator op = operators_of(load())[1];
+  const std::vector<std::string> stored = store(session, op, 5);
+  for (const std::size_t best : {3, 2}) {
+    CHECK(rank_for(session, 1, stored[best]).num_changed == 1);
+    CHECK(chosen(session, op) == stored[best]);
+  }
+  const std::vector<search::Record> first =
+      chosen_first(session.database(), row_within(session, op)).value();
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].fingerprint == stored[2]);
+  CHECK(first[1].fingerprint == stored[3]);
+}
+
+TEST_CASE("what was found wrong is neither stored nor chosen in a network from then on") {
+  Session session = open_session();
+  const Operator op = operators_of(load())[1];
+  const std::vector<std::string> stored = store(session, op, 5);
+  REQUIRE(rank_for(session, 1, stored[2]).num_changed == 1);
+  const search::TaskRow within = row_within(session, op);
+  search::Record record = session.database().best(within.id).value().value();
+  REQUIRE(record.fingerprint == stored[2]);
+  const int64_t alone = session.database().find_task(session.task(op).key).value().value();
+  search::Measurement verdict;
+  verdict.status = MeasureStatus::kWrongResult;
+  REQUIRE(session.database().put_verdict(alone, stored[2], verdict).ok());
+  CHECK(chosen(session, op) == stored[0]);
+  // As another process stores that was ranking just then.
+  REQUIRE(session.database().put_records(within.id, {&record, 1}).ok());
+  CHECK(chosen(session, op) == stored[0]);
+  CHECK(chosen_first(session.database(), within).value().empty());
+  // Timed alone once more, it would win a ranking.
+  record.measurement.samples_ns = {1002};
+  search::summarize_samples(record.measurement);
+  REQUIRE(session.database().put_records(alone, {&record, 1}).ok());
+  CHECK(rank_for(session, 1, stored[2]).num_changed == 0);
+  CHECK(session.database().records(within.id)->size() == 2);
+  CHECK(chosen(session, op) == stored[0]);
 }
 
 TEST_CASE(

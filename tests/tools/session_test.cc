@@ -257,6 +257,32 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   CHECK(next->best_ns == 5);
 }
 
+TEST_CASE("records of other threads are told of, those within a network are not") {
+  Session session = open_session();
+  const Operator add = load_operator(request("add")).value();
+  search::Record record;
+  record.fingerprint = std::string(32, '1');
+  record.measurement.status = MeasureStatus::kOk;
+  record.measurement.samples_ns = {5};
+  record.measurement.median_ns = 5;
+  record.measurement.evidence = "compared";
+  const auto put = [&](const ir::Target& target) {
+    const search::Task task = search::make_task("add", add.program, target);
+    const int64_t id = session.database().put_task(task).value();
+    REQUIRE(session.database().put_records(id, {&record, 1}).ok());
+  };
+  ir::Target target = session.target();
+  target.network = std::string(32, 'a');
+  put(target);
+  CHECK(session.other_records(add)->empty());
+  target.network.clear();
+  ++target.num_threads;
+  put(target);
+  const std::vector<OtherRecord> others = session.other_records(add).value();
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].differs_in_threads);
+}
+
 TEST_CASE("constants of a network are as far away as all of them make them") {
   Session session = open_session();
   const int64_t large = session.target().l2_bytes / 2 + 1;

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """`prunerc tune`: what it prints, what it keeps, how it goes on and how it stops."""
 
+import json
 import os
 import re
 import signal
 import sqlite3
+import threading
 import time
 
 import command
 
 SECONDS = ("build", "measure", "search", "learn", "verify", "total", "busy")
 KEYS = (
-    "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "verified",
+    "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "stop", "verified",
     "seconds", "failures", "repro",
 )
 
@@ -58,6 +60,9 @@ class Tune(command.CommandTest):
         lost = self.prunerc(*tune, "--trials", "2", "--db", ":memory:").err
         self.assertIn("records go to memory and end with this command; --db FILE keeps them\n", lost)
         self.assertRegex(lost, r"(?m); Ctrl-C ends it$")
+        open_end = self.prunerc(*tune, "--trials", "0", "--early-stop", "2", "--strategy", "random").err
+        self.assertIn(", as many trials as there are candidates; ", open_end)
+        self.assertIn("time: it ends once nothing new is found; Ctrl-C", open_end)
 
     def test_quiet_leaves_results_alone(self):
         result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--quiet", "--json")
@@ -165,6 +170,15 @@ class Tune(command.CommandTest):
         late = re.search(r"time: ([0-9.]+) s past the 4s of --time", result.err)
         self.assertLess(took, 4 + 2 + (float(late[1]) if late else 0), result.err)
 
+    def test_an_operator_that_was_not_begun_in_time_is_named(self):
+        # So large that a second verification is not expected to fit.
+        ops = "".join(f"op {name}(A: f32[4000000]) -> (B: f32[4000000]) {{ B[i] = A[i] + {name.count('a')}; }}\n"
+                      for name in ("a", "aa"))
+        result = self.prunerc("tune", self.write("two.prn", ops), "--time", "1s", "--json", expect=3)
+        self.assertRegex(result.err, "error: the time was over before a candidate of 'a+' was measured")
+        self.assertIn("hint: more --time; the same command goes on", result.err)
+        self.assertEqual(["time", "time"], [task["stop"] for task in result.json()["tasks"]])
+
     def test_integer_operators_have_rates_of_integer_operations(self):
         ops = self.write("int.prn", "op product<N=48>(A: i8[N,N], B: i8[N,N], s: f32) -> (C: f32[N,N]) {\n"
                                     "  let T[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);\n  C[i,j] = f32(T[i,j]) * s;\n}\n")
@@ -237,6 +251,28 @@ class Tune(command.CommandTest):
     def test_the_random_strategy_works(self):
         task = self.prunerc("tune", self.ops, "--op", "dense", "--strategy", "random", "--trials", "3", "--json").json()
         self.check_task(task, "dense")
+
+    def test_an_interrupt_says_what_is_left(self):
+        for options, left in (
+            (["--fresh"], "is kept: run the same command without --fresh to go on"),
+            (["--db", ":memory:"], "ends with this command, --db FILE keeps it"),
+        ):
+            process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000", "--json", *options)
+            # The plan comes before the search, which an interrupt ends; a line of progress is from within.
+            deadline = threading.Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+            deadline.daemon = True
+            deadline.start()
+            for line in process.stderr:
+                if line.startswith("tune cpu"):
+                    break
+            else:
+                self.fail("no progress was shown")
+            deadline.cancel()
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(130, process.returncode, err)
+            self.assertIn(f"interrupted; what was measured {left}\n", err)
+            self.assertEqual("cancelled", json.loads(out.splitlines()[-1])["stop"])
 
     def test_an_interrupt_keeps_every_record(self):
         process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000")

@@ -392,6 +392,8 @@ Result<std::vector<OtherRecord>> Session::other_records(const Operator& op) {
     if (row.key.target == own.key.target) continue;
     const Result<ir::Target> target = ir::target_from_string(row.key.target);
     if (!target.ok() || target->kind != own.target.kind) continue;
+    // Times within a network are of no target of their own.
+    if (!target->network.empty()) continue;
     PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(row.id));
     if (!best) continue;
     ir::Target with_threads = *target;

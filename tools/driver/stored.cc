@@ -8,10 +8,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
 namespace prunerc {
+namespace {
+
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 std::optional<Choice> choice_of(const search::Task& task, const search::Record& record) {
   Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
@@ -142,7 +148,7 @@ struct Kept {
 // The fastest verified record that still gives the program that it is of: what an older build has stored may
 // give none any more, and then the next one does.
 Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored) {
-  for (const int64_t tried : {int64_t{1}, kMostTried}) {
+  for (const int64_t tried : {int64_t{1}, search::kMostBestRead}) {
     PRUNERC_TRY(std::vector<search::Record> records, database.verified(stored.id, tried));
     for (search::Record& record : records) {
       std::optional<Choice> choice = choice_of(stored, record);
@@ -189,9 +195,19 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
   PRUNERC_TRY(std::optional<Choice> best, best_choice(database, tasks));
   if (best) return best;
   std::vector<Found> claims;
+  std::size_t num_imported = 0;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    PRUNERC_TRY(std::vector<search::Record> some, database.claims(tasks[place].id, kMostClaims));
-    for (search::Record& claim : some) claims.push_back({place, std::move(claim)});
+    PRUNERC_TRY(std::vector<search::Record> some,
+                database.claims(tasks[place].id, search::kMostClaimsRead));
+    num_imported += some.size();
+    int64_t num_left = kMostClaims;
+    for (search::Record& claim : some) {
+      // Those of another build may give no program any more.
+      if (num_left == 0) break;
+      if (!choice_of(tasks[place].task, claim)) continue;
+      claims.push_back({place, std::move(claim)});
+      --num_left;
+    }
   }
   sort_by_time(claims);
   for (const Found& claim : claims) {
@@ -201,9 +217,9 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
     PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, stored, claim.record));
     if (choice) return choice;
   }
-  if (!claims.empty()) {
+  if (num_imported > 0) {
     *note =
-        fmt::format("finite fields show none of {} imported record(s) to be right", claims.size());
+        fmt::format("finite fields show none of {} imported record(s) to be right", num_imported);
   }
   return std::optional<Choice>();
 }
@@ -220,25 +236,44 @@ Result<std::optional<Choice>> ranked_choice(search::Database& database, const se
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.record.id > b.record.id; });
   for (const Found& one : found) {
+    // By a verdict that came before it was timed here.
+    PRUNERC_TRY(const bool is_wrong,
+                database.is_refuted(tasks[one.place].id, one.record.fingerprint));
+    if (is_wrong) continue;
     PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, one));
     if (choice) return choice;
   }
   return std::optional<Choice>();
 }
 
+Result<std::vector<search::Record>> chosen_first(search::Database& database,
+                                                 const search::TaskRow& task) {
+  const Result<ir::Target> target = ir::target_from_string(task.key.target);
+  if (!target.ok() || target->network.empty())
+    return database.verified(task.id, search::kMostBestRead);
+  PRUNERC_TRY(std::vector<search::Record> records, database.verified(task.id, kAll));
+  std::stable_sort(records.begin(), records.end(),
+                   [](const search::Record& a, const search::Record& b) { return a.id > b.id; });
+  std::vector<search::Record> chosen;
+  for (search::Record& record : records) {
+    if (chosen.size() == static_cast<std::size_t>(search::kMostBestRead)) break;
+    PRUNERC_TRY(const bool is_wrong, database.is_refuted(task.id, record.fingerprint));
+    if (!is_wrong) chosen.push_back(std::move(record));
+  }
+  return chosen;
+}
+
 Result<std::optional<search::Record>> record_of(search::Database& database,
                                                 const search::Task& task,
                                                 const std::string& fingerprint, bool verified) {
-  std::optional<search::Record> found;
   PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
-  if (!id) return found;
-  PRUNERC_TRY(std::vector<search::Record> records, database.records(*id));
+  if (!id) return std::optional<search::Record>();
+  PRUNERC_TRY(std::vector<search::Record> records, database.top_k(*id, kAll));
   for (search::Record& record : records) {
-    const bool fits = record.fingerprint == fingerprint && !record.imported;
-    if (fits && record.measurement.ok() && (record.verified() || !verified))
-      found = std::move(record);
+    if (record.fingerprint != fingerprint || (verified && !record.verified())) continue;
+    return std::optional<search::Record>(std::move(record));
   }
-  return found;
+  return std::optional<search::Record>();
 }
 
 }  // namespace prunerc

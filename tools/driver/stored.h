@@ -14,8 +14,6 @@ namespace prunerc {
 
 /// Imported records that are looked at, of a file that may hold any number.
 inline constexpr int64_t kMostClaims = 8;
-/// Of a task's fastest verified records, so many are tried until one still gives its program.
-inline constexpr int64_t kMostTried = 16;
 
 /// A task whose schedules are some of an operator's.
 struct StoredTask {
@@ -49,10 +47,16 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 
 /// What the latest ranking within a network chose, of its task there (Session::network_task) or one
 /// derived from it: its times are of that run alone, so that the fastest of several rankings means
-/// nothing.
+/// nothing. Nothing that Database::is_refuted.
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
 
-/// The latest record of a program that was measured here, or none.
+/// Verified records of a stored task in the order in which they are chosen: the fastest first, within a
+/// network the latest, as above; at most search::kMostBestRead.
+Result<std::vector<search::Record>> chosen_first(search::Database& database,
+                                                 const search::TaskRow& task);
+
+/// The record that counts of a program that was measured here, or none: Database::top_k says which of
+/// several.
 Result<std::optional<search::Record>> record_of(search::Database& database,
                                                 const search::Task& task,
                                                 const std::string& fingerprint, bool verified);

@@ -43,6 +43,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"reused", t.reused},
           {"unchecked", t.unchecked},
           {"drafted", t.drafted},
+          {"stop", search::to_string(t.stop)},
           {"slowed", t.slowed},
           {"verified", t.verified},
           {"evidence", t.evidence},
@@ -99,17 +100,23 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
 }
 
 Result<double> parse_duration(const std::string& text, const std::string& option) {
+  // In nanoseconds still a number of 64 bits.
+  constexpr double kHourS = 3600, kLongestS = 250'000 * kHourS;
   double value = 0;
   const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
   const double scale = unit.empty() || unit == "s" ? 1
                        : unit == "ms"              ? 1e-3
                        : unit == "m"               ? 60
-                       : unit == "h"               ? 3600
+                       : unit == "h"               ? kHourS
                                                    : 0;
   if (code != std::errc() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
     return error(Diag::kUsageOption, option,
                  "needs a duration such as 90s, 10m or 1h, found '" + text + "'");
+  }
+  if (value > kLongestS / scale) {
+    return error(Diag::kUsageOption, option,
+                 fmt::format("is at most {:.0f}h, found '{}'", kLongestS / kHourS, text));
   }
   return value * scale;
 }

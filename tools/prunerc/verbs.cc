@@ -156,7 +156,7 @@ constexpr Meaning kExitCodes[] = {
      "outlasted run --timeout"},
     {"5", "the machine, a file or the database cannot be used"},
     {"6", "there is no record: compile --require-tuned, db best, explain, report"},
-    {"130", "interrupted; what was measured is kept"},
+    {"130", "interrupted; what was measured is kept in the database"},
 };
 
 constexpr Meaning kVariables[] = {

@@ -84,13 +84,17 @@ Result<int64_t> put_network_task(Session& session, const Operator& op, const Cho
 }
 
 // Stores what a call took within the network. Verified first unless it was before; false if it is not
-// right, or could not be compared.
+// right, was not once, or could not be compared.
 Result<bool> put_network_time(Session& session, const Operator& op, const Choice& choice,
                               const std::vector<double>& samples_ns) {
   const search::Task within = session.network_task(op, choice), alone = session.task(op, choice);
   const std::string fingerprint = ir::fingerprint(choice.program).to_string();
   search::Record record;
   for (const search::Task* place : {&within, &alone}) {
+    PRUNERC_TRY(const std::optional<int64_t> stored, session.database().find_task(place->key));
+    if (!stored) continue;
+    PRUNERC_TRY(const bool is_wrong, session.database().is_refuted(*stored, fingerprint));
+    if (is_wrong) return false;
     PRUNERC_TRY(const std::optional<search::Record> known,
                 record_of(session.database(), *place, fingerprint, true));
     if (!known) continue;

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
@@ -40,12 +42,11 @@ int list(search::Database& database, const DbVerb& verb) {
 }
 
 // The task's best, else the first of what its imported records claim.
-Result<std::optional<search::Record>> best_or_claim(search::Database& database, int64_t task) {
-  PRUNERC_TRY(std::optional<search::Record> best, database.best(task));
+Result<std::optional<search::Record>> best_or_claim(search::Database& database,
+                                                    const search::TaskRow& task) {
+  PRUNERC_TRY(std::optional<search::Record> best, database.best_kept(task));
   if (best) return best;
-  PRUNERC_TRY(std::vector<search::Record> claims, database.claims(task, 1));
-  if (!claims.empty()) best = std::move(claims[0]);
-  return best;
+  return database.claim_kept(task);
 }
 
 int best(search::Database& database, const DbVerb& verb) {
@@ -54,7 +55,7 @@ int best(search::Database& database, const DbVerb& verb) {
   bool found = false;
   for (const search::TaskRow& row : *tasks) {
     if (!is_meant(row, verb.op)) continue;
-    const Result<std::optional<search::Record>> record = best_or_claim(database, row.id);
+    const Result<std::optional<search::Record>> record = best_or_claim(database, row);
     if (!record.ok()) return fail(record.error());
     if (!*record) continue;
     found = true;
@@ -74,6 +75,10 @@ int best(search::Database& database, const DbVerb& verb) {
 }
 
 int export_to(search::Database& database, const DbVerb& verb) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(verb.file, database.path(), ignored)) {
+    return fail(error(Diag::kUsageOption, "FILE.jsonl", "is the database, which it would replace"));
+  }
   std::ostringstream lines;
   const Result<int64_t> count =
       database.export_lines(lines, verb.best ? search::Export::kBest : search::Export::kAll);
@@ -89,9 +94,9 @@ int export_to(search::Database& database, const DbVerb& verb) {
 }
 
 int import_from(search::Database& database, const DbVerb& verb) {
-  const Result<std::string> text = read_file(verb.file);
+  Result<std::string> text = read_file(verb.file);
   if (!text.ok()) return fail(text.error());
-  std::istringstream lines(*text);
+  std::istringstream lines(std::move(text).value());
   const Result<search::ImportCounts> counts = database.import_lines(lines, verb.file);
   if (!counts.ok()) return fail(counts.error());
   fmt::print(
@@ -135,6 +140,11 @@ using Work = int (*)(search::Database& database, const DbVerb& verb);
 
 int with_database(const DbVerb& verb, Work work) {
   const std::string path = verb.database.empty() ? default_database() : verb.database;
+  if (work == import_from && search::is_export(path)) {
+    return fail(
+        error(Diag::kUsageOption, "--db",
+              "names a file of exported records, which are only read: import into another"));
+  }
   // Who only looks makes no file of a mistyped name, and may look at what others keep.
   Result<search::Database> database =
       work == import_from ? search::Database::open(path) : search::Database::open_to_read(path);

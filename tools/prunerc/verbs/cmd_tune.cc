@@ -162,14 +162,25 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
   return kSuccess;
 }
 
+// What an interrupted search leaves.
+std::string left_text(const TuneVerb& verb, const std::string& database) {
+  if (!verb.replay.empty()) return "";
+  if (database == ":memory:") {
+    return "; what was measured ends with this command, --db FILE keeps it";
+  }
+  return fmt::format("; what was measured is kept: run the same command{} to go on",
+                     verb.fresh ? " without --fresh" : "");
+}
+
 int show_report(const TuneVerb& verb, const search::TuneReport& report,
-                std::span<const LimitShare> shares, const std::string& again,
+                std::span<const LimitShare> shares, const std::string& database,
                 const std::optional<RankReport>* ranked = nullptr,
                 std::span<const AlgebraOutcome> outcomes = {}) {
+  const std::string again = repro(verb);
   if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
   if (verb.json) fmt::print("{}\n", tune_json(report, shares, again, ranked, outcomes));
   if (report.cancelled) {
-    fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
+    fmt::print(stderr, "interrupted{}\n", left_text(verb, database));
     return kInterrupted;
   }
   for (const search::TaskReport& t : report.tasks) {
@@ -222,7 +233,7 @@ int replay(const TuneVerb& verb) {
   const std::vector<LimitShare> shares = shares_of_limits(measured, report->tasks, nullptr);
   if (!verb.quiet) Display("replay", {}).finish(*report, shares);
   print_results(*report, shares);
-  return show_report(verb, *report, shares, repro(verb));
+  return show_report(verb, *report, shares, ":memory:");
 }
 
 // --- the plan, before anything is measured
@@ -256,6 +267,7 @@ double trial_seconds(Session& session, const Operator& op) {
 std::string budget_text(const TuneVerb& verb, int64_t num_trials, Session& session,
                         const Operator& op) {
   if (!verb.time.empty() && num_trials == 0) return "it ends after " + verb.time;
+  if (num_trials == 0) return "it ends once nothing new is found";
   const double trial = trial_seconds(session, op);
   if (trial == 0) return "how long it takes cannot be told beforehand";
   const std::string all = clock_estimate(trial * static_cast<double>(num_trials));
@@ -271,10 +283,11 @@ void print_plan(const TuneVerb& verb, const std::vector<Operator>& ops, Session&
   const std::string& path = session.database().path();
   // As --db says, or since there is no cache folder.
   const bool is_kept = path != ":memory:";
-  fmt::print(
-      stderr, "plan: {} by strategy {}, {}; records go to {}\n", what, verb.strategy,
-      num_trials == 0 ? "as many trials as the time allows" : fmt::format("{} trials", num_trials),
-      is_kept ? path : "memory and end with this command; --db FILE keeps them");
+  fmt::print(stderr, "plan: {} by strategy {}, {}; records go to {}\n", what, verb.strategy,
+             num_trials > 0      ? fmt::format("{} trials", num_trials)
+             : verb.time.empty() ? "as many trials as there are candidates"
+                                 : "as many trials as the time allows",
+             is_kept ? path : "memory and end with this command; --db FILE keeps them");
   fmt::print(stderr, "time: {}; Ctrl-C ends it{}\n", budget_text(verb, num_trials, session, ops[0]),
              is_kept ? " and keeps what was measured" : "");
 }
@@ -360,6 +373,14 @@ Result<void> check_measuring(const TuneVerb& verb) {
                "needs measurements of its own: neither --replay nor -O0 and -O1");
 }
 
+// What is measured has to be kept, which a file of lines cannot.
+Result<void> check_kept(Session& session) {
+  if (!search::is_export(session.database().path())) return {};
+  return error(Diag::kUsageOption, "--db",
+               "names a file of exported records, which are only read: `prunerc db import` puts "
+               "them into a database");
+}
+
 int tune(const TuneVerb& verb) {
   if (const Result<void> usable = check_measuring(verb); !usable.ok()) return fail(usable.error());
   if (!verb.replay.empty()) return replay(verb);
@@ -377,6 +398,7 @@ int tune(const TuneVerb& verb) {
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
+  if (const Result<void> kept = check_kept(*session); !kept.ok()) return fail(kept.error());
   const Result<void> here = check_runs_here(session->target());
   if (!here.ok()) return fail(here.error());
   if (!verb.quiet) {
@@ -424,7 +446,8 @@ int tune(const TuneVerb& verb) {
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);
-  return show_report(verb, *report, shares, repro(verb), is_whole_net ? &ranked : nullptr,
+  return show_report(verb, *report, shares, session->database().path(),
+                     is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);
 }
 
@@ -452,8 +475,8 @@ void add_tune(CLI::App& verb, Action& action) {
   args->op.add_several_to(verb);
   args->machine.add_to(verb);
   verb.add_option("--trials", args->trials,
-                  "measured candidates per operator (-O2: 64, -O3: 1000); several operators share "
-                  "them")
+                  "measured candidates per operator (-O2: 64, -O3: 1000; 0: no limit); several "
+                  "operators share them")
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   verb.add_option(

@@ -404,8 +404,8 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
   return unknown ? kDeviceProblem : kSuccess;
 }
 
-/// Imported records of a task that are looked at; the others are slower by their own account.
-constexpr int64_t kMostClaims = 4;
+/// Of a task's imported records that give no program any more, so many are told of one by one.
+constexpr int64_t kMostHistory = 4;
 
 // What is asked of an operator and means nothing for records.
 Result<void> check_of_database(const VerifyVerb& verb) {
@@ -438,6 +438,26 @@ void refute(const std::string& path, int64_t task, const search::Record& record,
     fmt::print(stderr, "record {} is marked as wrong: it is not used any more\n", record.id);
 }
 
+// The task's imported records that compile would look at; the others are slower by their own account.
+Result<void> check_claims(const VerifyVerb& verb, search::Database& database,
+                          const search::TaskRow& row, std::vector<Verdict>* verdicts) {
+  PRUNERC_TRY(const std::vector<search::Record> claims,
+              database.claims(row.id, search::kMostClaimsRead));
+  int64_t num_checked = 0, num_history = 0;
+  for (const search::Record& claim : claims) {
+    if (num_checked == kMostClaims) break;
+    Verdict verdict = check_stored(verb, row, claim);
+    refute(verb.op.file, row.id, claim, verdict);
+    ++(verdict.is_history ? num_history : num_checked);
+    if (!verdict.is_history || num_history <= kMostHistory) verdicts->push_back(std::move(verdict));
+  }
+  if (num_history > kMostHistory) {
+    fmt::print(stderr, "{} more imported record(s) of '{}' give no program any more\n",
+               num_history - kMostHistory, row.name);
+  }
+  return {};
+}
+
 int verify_database(const VerifyVerb& verb) {
   if (const Result<void> fits = check_of_database(verb); !fits.ok()) return fail(fits.error());
   std::error_code code;
@@ -452,7 +472,7 @@ int verify_database(const VerifyVerb& verb) {
   for (const search::TaskRow& row : *tasks) {
     if (!is_meant(row, verb.op.op)) continue;
     // As one is chosen: what an older build has stored may give no program any more.
-    const Result<std::vector<search::Record>> best = database->verified(row.id, kMostTried);
+    const Result<std::vector<search::Record>> best = chosen_first(*database, row);
     if (!best.ok()) return fail(best.error());
     for (const search::Record& record : *best) {
       verdicts.push_back(check_stored(verb, row, record));
@@ -462,12 +482,8 @@ int verify_database(const VerifyVerb& verb) {
     const Result<std::vector<search::DerivedRow>> specs = database->specs_of(row.id);
     if (!specs.ok()) return fail(specs.error());
     for (const search::DerivedRow& spec : *specs) verdicts.push_back(check_link(verb, row, spec));
-    const Result<std::vector<search::Record>> claims = database->claims(row.id, kMostClaims);
+    const Result<void> claims = check_claims(verb, *database, row, &verdicts);
     if (!claims.ok()) return fail(claims.error());
-    for (const search::Record& claim : *claims) {
-      verdicts.push_back(check_stored(verb, row, claim));
-      refute(verb.op.file, row.id, claim, verdicts.back());
-    }
   }
   if (verdicts.empty()) fmt::print(stderr, "no verified record in {}\n", verb.op.file);
   return report(verb, verdicts);
