@@ -403,12 +403,8 @@ class GuardHoisting {
   // The number of iterations v = 0, 1, ... for which c holds, if they are the first ones.
   Expr upper_limit(const Loop& loop, Expr c) {
     const BinaryNode* node = as_binary(c);
-<<<<<<< HEAD
-    if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_data(c)) return {};
-=======
     if (node == nullptr || node->lhs.dtype() != DType::kI64) return {};
-    if (has_load(c) || may_trap(c)) return {};
->>>>>>> llvm
+    if (has_data(c) || may_trap(c)) return {};
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
     Linear rest = to_linear(b_, node->lhs, ranges_) - to_linear(b_, node->rhs, ranges_);
     int64_t factor = 0;
