@@ -271,8 +271,7 @@ Expr Simplifier::emit_order(Linear difference) {
   const bool is_less = k >= 1;
   (is_less ? left : right) = is_less ? left + (k - 1) : right + -k;
   if (may_wrap(left) || may_wrap(right)) return {};
-  return b_.binary(is_less ? ExprKind::kLt : ExprKind::kLe, to_expr(b_, left),
-                   to_expr(b_, right));
+  return b_.binary(is_less ? ExprKind::kLt : ExprKind::kLe, to_expr(b_, left), to_expr(b_, right));
 }
 
 Expr Simplifier::visit_select(Expr e) {

@@ -327,11 +327,12 @@ class GpuChain {
     loops[p_.out_n] = parts[1];
     loops.insert(loops.begin(), keys_);
     PRUNERC_TRY_VOID(scores_.leave_registers(loops, p_.out_m + 1, p_.out_n + 1));
-    // Eight rows of lanes that hold pairs meet no bank twice.
+    // Eight rows of lanes that hold pairs meet no bank twice; ldmatrix wants rows of whole 16 bytes.
     const int rank = static_cast<int>(loops.size()) - 1;
+    const int64_t offset = std::max(kScoreOffset, kFetchBytes / bytes_of(p_.out));
     const bool swizzles = unit_ == WarpUnit::kWarpgroup && q_.a.copy == p_.out;
     PRUNERC_TRY_VOID(swizzles ? swizzle_weights()
-                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kScoreOffset));
+                              : s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, offset));
     PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
