@@ -148,7 +148,8 @@ const Node* Typing::constant_to(const Node* node, DType dtype) {
     // The exact value stays: a reduction's body may be evaluated in a wider type yet. Lowering
     // rounds.
     typed.float_value = value;
-    typed.int_value = 0;
+    typed.from_int = node->from_int || (node->kind == NodeKind::kInt && std::fabs(value) >= 0x1p53);
+    if (!typed.from_int) typed.int_value = 0;
     if (std::isfinite(value) && std::isinf(ir::round_to(dtype, value))) {
       sink_.report<LangDiag::kConstantDoesNotFit>(node->range, show(node), ir::to_string(dtype));
       return nullptr;

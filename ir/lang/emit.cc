@@ -62,7 +62,9 @@ std::vector<Expr> Emitter::positions(const std::vector<const IndexVar*>& indices
 Expr Emitter::emit(const Node* node, const StageScope& scope) {
   switch (node->kind) {
     case NodeKind::kInt: return b_.int_imm(node->int_value, node->type.dtype);
-    case NodeKind::kFloat: return b_.float_imm(node->float_value, node->type.dtype);
+    case NodeKind::kFloat:
+      return node->from_int ? b_.cast(node->type.dtype, b_.int_imm(node->int_value))
+                            : b_.float_imm(node->float_value, node->type.dtype);
     case NodeKind::kBool: return b_.bool_imm(node->int_value != 0);
     case NodeKind::kIndex: return index_value(node->index, scope);
     case NodeKind::kRead: return emit_read(node, scope);

@@ -90,6 +90,7 @@ struct Node {
   ir::Intrinsic intrinsic = ir::Intrinsic::kExp;
   bool has_data = false;     // reads a tensor somewhere
   bool is_implicit = false;  // a cast that nobody wrote
+  bool from_int = false;     // a kFloat that int_value says, which may be no double
   Type type;
   SourceRange range;
   uint32_t size = 1;  // as a tree, saturating: bounds the cost of every walk

@@ -181,6 +181,7 @@ const Node* Typing::unary(const AstExpr& expr, const Node* operand) {
     Node folded = *operand;
     folded.range = expr.range;
     folded.float_value = -operand->float_value;
+    folded.from_int = false;
     if (operand->kind == NodeKind::kInt && !operand->type.is_typed() &&
         __builtin_sub_overflow(int64_t{0}, operand->int_value, &folded.int_value)) {
       sink_.report<LangDiag::kConstantOverflow>(expr.range);

@@ -91,12 +91,24 @@ TEST_CASE("constants do not move to sides that data then leave i64 on") {
   check_near(y, std::vector<double>(12, 0), 0);
 }
 
-TEST_CASE("a constant that is cast to f32 is rounded once, as data are") {
+TEST_CASE("a constant that is cast to f32, or is one by its place, is rounded once, as data are") {
   Tensor a = values(DType::kI64, {1}, {0});
   a.set_int(0, 9007199791611905);
-  const Tensor y = run_one(
-      "op f(A: i64[1]) -> (Y: f32[1]) { Y[i] = f32(9007199791611905) - f32(A[i]); }", "f", {}, {a});
-  check_near(y, {0}, 0);
+  for (const char* const value :
+       {"f32(9007199791611905) - f32(A[i])", "9007199791611905 - f32(A[i])",
+        "f32(A[i]) + -9007199791611905", "-9007199791611905 + f32(A[i])",
+        "(if i == 0 then 9007199791611905 else 0.5) - f32(A[i])"}) {
+    INFO(value);
+    const std::string text =
+        std::string("op f(A: i64[1]) -> (Y: f32[1]) { Y[i] = ") + value + "; }";
+    const Tensor y = run_one(text, "f", {}, {a});
+    check_near(y, {0}, 0);
+  }
+  // Of a body that is evaluated in a wider type it is what was written.
+  const Tensor z =
+      run_one("op f(X: f32[1]) -> (Y: f64) { Y = sum:f64[i] (X[i] + 9007199791611905); }", "f", {},
+              {values(DType::kF32, {1}, {0})});
+  check_near(z, {9007199791611904}, 0);
 }
 
 TEST_CASE("a file may begin with a byte order mark and end its lines as Windows does") {

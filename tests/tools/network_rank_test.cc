@@ -207,13 +207,51 @@ TEST_CASE("what was found wrong is neither stored nor chosen in a network from t
   REQUIRE(session.database().put_records(within.id, {&record, 1}).ok());
   CHECK(chosen(session, op) == stored[0]);
   CHECK(chosen_first(session.database(), within).value().empty());
-  // Timed alone once more, it would win a ranking.
-  record.measurement.samples_ns = {1002};
+  // Timed alone once more, it is the fastest there, and would win a ranking.
+  record.measurement.samples_ns = {900};
   search::summarize_samples(record.measurement);
   REQUIRE(session.database().put_records(alone, {&record, 1}).ok());
   CHECK(rank_for(session, 1, stored[2]).num_changed == 0);
   CHECK(session.database().records(within.id)->size() == 2);
   CHECK(chosen(session, op) == stored[0]);
+}
+
+TEST_CASE("what was found wrong takes no right kernel's place in a ranking") {
+  Session session = open_session();
+  const net::Net net = load();
+  const std::vector<Operator> tasks = operators_of(net);
+  const std::vector<std::string> first = store(session, tasks[0], 2),
+                                 middle = store(session, tasks[1], 5);
+  const int64_t alone = session.database().find_task(session.task(tasks[1]).key).value().value();
+  const search::Record record = session.database().top_k(alone, 5).value()[2];
+  REQUIRE(record.fingerprint == middle[2]);
+  REQUIRE(first[0] != first[1]);
+  search::Measurement verdict;
+  verdict.status = MeasureStatus::kWrongResult;
+  REQUIRE(session.database().put_verdict(alone, middle[2], verdict).ok());
+  REQUIRE(session.database().put_records(alone, {&record, 1}).ok());
+  std::string wrong = middle[2];
+  bool is_found_late = false;
+  const TimedNetworkRun run = timed([&](std::size_t task, const std::string& entry) {
+    if (task == 0) return is_found_late && is_of(entry, first[1]) ? 500 : 700;
+    if (task != 1 || !is_of(entry, wrong)) return is_of(entry, middle[3]) ? 500 : 700;
+    if (is_found_late) REQUIRE(session.database().put_verdict(alone, wrong, verdict).ok());
+    return 400;
+  });
+  const RankReport known = rank_in_network(session, net, weights_of(net), run, {}).value();
+  CHECK(known.num_changed == 1);
+  CHECK(known.before_ns == 4 * 700);
+  CHECK(known.after_ns == 2 * 700 + 2 * 500);
+  CHECK(chosen(session, tasks[1]) == middle[3]);
+  // Another process says so while it is ranked: its task stays as it was, the other one changes.
+  wrong = middle[4];
+  is_found_late = true;
+  const RankReport late = rank_in_network(session, net, weights_of(net), run, {}).value();
+  CHECK(late.num_changed == 1);
+  CHECK(late.before_ns == 2 * 700 + 2 * 500);
+  CHECK(late.after_ns == 500 + 700 + 2 * 500);
+  CHECK(chosen(session, tasks[0]) == first[1]);
+  CHECK(chosen(session, tasks[1]) == middle[3]);
 }
 
 TEST_CASE(
@@ -316,6 +354,31 @@ TEST_CASE("a ranking whose time is over times the network once and leaves it as 
   CHECK(report->before_ns == 4000);
   CHECK(report->after_ns == 4000);
   CHECK(report->num_changed == 0);
+}
+
+TEST_CASE("a ranking begins no mixture that it has no time to decide about") {
+  Session session = open_session();
+  const net::Net net = load();
+  for (const Operator& op : operators_of(net)) store(session, op, 3);
+  int num_runs = 0;
+  int64_t step_ns = 0;
+  const TimedNetworkRun run = [&](Network&, std::vector<int64_t>* times) {
+    ++num_runs;
+    times->assign(net::run_calls(net).size(), step_ns);
+    return Result<void>();
+  };
+  RankOptions options;
+  options.time_s = 60;
+  step_ns = 3'000'000'000;  // seven runs of four steps take 84 s
+  REQUIRE(rank_in_network(session, net, weights_of(net), run, options).ok());
+  CHECK(num_runs <= 33);  // of one mixture
+  // Nothing to choose from: what is chosen now is timed once more, not twice.
+  num_runs = 0;
+  step_ns = 1000;
+  options.contenders = 1;
+  const RankReport alone = rank_in_network(session, net, weights_of(net), run, options).value();
+  CHECK(num_runs <= 2 * 33);
+  CHECK(alone.after_ns == alone.before_ns);
 }
 
 TEST_CASE("what a ranking decides by is never one run, however late it is") {

@@ -150,6 +150,24 @@ class Onnx(command.CommandTest):
         self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [3, 2], [1, -2] * 3))
         self.assertIn("recorded in", verify(expect=4).out)
 
+    def test_a_number_is_a_recorded_constant_of_one_element(self):
+        m = self.made
+        shape = m.message(1, "s") + m.message(2, m.message(1, m.number(1, 7) + m.message(2, m.message(1, m.number(1, 1)))))
+        graph = m.message(1, m.node("Expand", ["x", "s"], "y")) + m.message(2, "g")
+        graph += m.message(11, m.port("x", [1])) + m.message(11, shape) + m.message(12, m.port("y", []))
+        model = self.write_model("expand.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        os.makedirs(self.path("test_data_set_0"))
+        self.write_model("test_data_set_0/input_0.pb", m.tensor("x", [1], [2]))
+        sizes = m.number(1, 1) + m.number(2, 7) + m.message(8, "s") + m.message(9, struct.pack("<q", 3))
+        self.write_model("test_data_set_0/input_1.pb", sizes)
+        for y, expect, text in ([2, 2, 2], 0, "on 1 recorded run"), ([2, 2, 5], 4, "recorded in"):
+            self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [3], y))
+            told = self.prunerc("verify", model, "--seeds", "1", "--const", "s=3", expect=expect)
+            self.assertIn(text, told.out)
+            self.assertNotIn("not compared", told.err)
+        told = self.prunerc("verify", model, "--seeds", "1", "--const", "s=4")
+        self.assertIn("does not have the constants of --const: not compared", told.err)
+
     def test_a_library_is_not_written_over_the_data_of_its_model(self):
         m, data = self.made, struct.pack("<2f", 1, 2)
         self.write_model("add.weights", data)

@@ -145,12 +145,15 @@ struct Kept {
   Choice choice;
 };
 
-// The fastest verified record that still gives the program that it is of: what an older build has stored may
-// give none any more, and then the next one does.
+// The fastest verified record that was not found wrong and still gives the program that it is of: what an
+// older build has stored may give none any more, and then the next one does.
 Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored) {
   for (const int64_t tried : {int64_t{1}, search::kMostBestRead}) {
     PRUNERC_TRY(std::vector<search::Record> records, database.verified(stored.id, tried));
     for (search::Record& record : records) {
+      // By a verdict that came before it was timed here.
+      PRUNERC_TRY(const bool is_wrong, database.is_refuted(stored.id, record.fingerprint));
+      if (is_wrong) continue;
       std::optional<Choice> choice = choice_of(stored, record);
       if (choice) return std::optional<Kept>({std::move(record), *std::move(choice)});
     }

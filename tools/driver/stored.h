@@ -38,8 +38,8 @@ std::optional<Choice> choice_of(const search::Task& task, const search::Record& 
 /// The same with its derivation, but for the operator's time.
 std::optional<Choice> choice_of(const StoredTask& stored, const search::Record& record);
 
-/// The fastest verified record that still gives a program (one of an older build may not), of the
-/// operator or of a derived program that is faster (search::algebra::is_faster), else an imported
+/// The fastest verified record that was not found wrong (Database::is_refuted) and still gives a program (one of
+/// an older build may not), of the operator or of a derived program that is faster (search::algebra::is_faster), else an imported
 /// one that is shown to be right; why there is none of these goes to `note`. Errors: those of
 /// the store; RecordImport, as Session::choose.
 Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,

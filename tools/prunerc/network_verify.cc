@@ -89,16 +89,27 @@ class Written {
   Written(Network network, WeightSource& weights)
       : network_(std::move(network)), weights_(weights) {}
 
-  /// Floats moved by `seed`; 0: as they are.
+  /// Beside values that `compared` names, with floats moved where they have to be.
+  Result<NetComparison> compare(const NetValues& values, const Compared& compared,
+                                const std::vector<ir::Tensor>& inputs) {
+    const auto moved = [&](bool narrow) {
+      return [&, narrow](uint64_t seed) { return run(compared, inputs, seed, narrow); };
+    };
+    const bool has_narrow = has_narrow_floats(network_.net());
+    return compare_net(values, moved(false), has_narrow ? MovedRun(moved(true)) : MovedRun());
+  }
+
+  /// Floats moved by `seed`, those of 16 bits if `narrow`; 0: as they are.
   Result<std::vector<std::string>> run(const Compared& compared, std::vector<ir::Tensor> inputs,
-                                       uint64_t seed) {
-    if (seed != moved_by_) {
-      weights_.set_moved(seed);
+                                       uint64_t seed, bool narrow = false) {
+    if (seed != moved_by_ || narrow != moves_narrow_) {
+      weights_.set_moved(seed, narrow);
       PRUNERC_TRY_VOID(network_.prepare(weights_));
       moved_by_ = seed;
+      moves_narrow_ = narrow;
     }
     for (std::size_t i = 0; seed != 0 && i < inputs.size(); ++i)
-      move_floats(hash_combine(seed, i), &inputs[i]);
+      move_floats(hash_combine(seed, i), &inputs[i], narrow);
     PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(network_.net()));
     PRUNERC_TRY(const std::vector<std::string_view> values,
                 values_of(network_, arrays, compared.written, inputs));
@@ -109,17 +120,17 @@ class Written {
   Network network_;
   WeightSource& weights_;
   uint64_t moved_by_ = 0;
+  bool moves_narrow_ = false;
 };
 
 // The net's own kernels against each call as it is written, on one set of inputs.
 Result<NetComparison> compare_runs(const Compared& compared, Network& tuned, Written& written,
                                    const std::vector<ir::Tensor>& inputs) {
-  const auto run = [&](uint64_t seed) { return written.run(compared, inputs, seed); };
   NetValues values = {compared.tensors, {}, {}, "the calls as written give", true};
   PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
   PRUNERC_TRY(values.got, values_of(tuned, arrays, compared.ours, inputs));
-  PRUNERC_TRY(values.want, run(0));
-  return compare_net(values, run);
+  PRUNERC_TRY(values.want, written.run(compared, inputs, 0));
+  return written.compare(values, compared, inputs);
 }
 
 // The net's own kernels against what somebody recorded.
@@ -130,8 +141,7 @@ Result<NetComparison> compare_recorded(Network& tuned, Written& written,
       outputs.tensors, {}, bytes_of(recorded.outputs), "recorded in " + recorded.folder + " is"};
   PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(tuned.net()));
   PRUNERC_TRY(values.got, values_of(tuned, arrays, {}, recorded.inputs));
-  return compare_net(values,
-                     [&](uint64_t seed) { return written.run(outputs, recorded.inputs, seed); });
+  return written.compare(values, outputs, recorded.inputs);
 }
 
 // Those that the request is about.

@@ -17,8 +17,10 @@ namespace prunerc {
 
 /// Moves floats by two units in the last place, up or down as `seed` has it. Whole numbers and powers of two
 /// stay: ones, masks, exact scales and what stands for -infinity are meant to the bit. Those of 16 bits stay,
-/// too: a unit of theirs is more than roundings of a stable network make.
-void move_floats(uint64_t seed, ir::Tensor* tensor);
+/// too, unless `narrow`, when they move by one unit: it is more than roundings of a stable network make.
+void move_floats(uint64_t seed, ir::Tensor* tensor, bool narrow = false);
+/// Whether an input or a constant has floats of 16 bits.
+bool has_narrow_floats(const net::Net& net);
 
 /// From best to worst.
 enum class Agreement : uint8_t {
@@ -63,8 +65,10 @@ using MovedRun = std::function<Result<std::vector<std::string>>(uint64_t seed)>;
 
 /// Allowed is a part of a tensor's largest value. Where that is exceeded, `run` says how sensitive the
 /// reference is, and four times its deviation is allowed, too: to each element the largest of one, and to
-/// all together what all deviate by and one such flip more. Errors: those of `run`.
-Result<NetComparison> compare_net(const NetValues& values, const MovedRun& run);
+/// all together what all deviate by and one such flip more. What is wrong by that and within the same of
+/// `narrow_run`, if given, which moves floats of 16 bits, too, is not verifiable. Errors: those of the runs.
+Result<NetComparison> compare_net(const NetValues& values, const MovedRun& run,
+                                  const MovedRun& narrow_run = {});
 
 }  // namespace prunerc
 

@@ -60,7 +60,7 @@ class WeightSource {
   /// A const input of the net, which no file has.
   void set(const std::string& name, ir::Tensor tensor);
   /// From now on floats are given moved by `seed` (move_floats); 0: as they are.
-  void set_moved(uint64_t seed);
+  void set_moved(uint64_t seed, bool narrow = false);
 
   WeightSource(WeightSource&&) noexcept;
   WeightSource& operator=(WeightSource&&) noexcept;

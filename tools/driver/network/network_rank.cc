@@ -74,6 +74,14 @@ Result<std::vector<Choice>> contenders_of(Session& session, const Operator& op, 
   return found;
 }
 
+// Whether the kernel was found wrong, alone or in a network.
+Result<bool> was_wrong(Session& session, const Operator& op, const Choice& choice) {
+  PRUNERC_TRY(const std::optional<int64_t> alone,
+              session.database().find_task(session.task(op, choice).key));
+  if (!alone) return false;
+  return session.database().is_refuted(*alone, ir::fingerprint(choice.program).to_string());
+}
+
 // The task of a choice within the network, linked to the operator's there if it is derived.
 Result<int64_t> put_network_task(Session& session, const Operator& op, const Choice& choice) {
   PRUNERC_TRY(const int64_t id, session.database().put_task(session.network_task(op, choice)));
@@ -136,14 +144,14 @@ class Ranking {
     PRUNERC_TRY_VOID(open());
     std::vector<std::vector<std::size_t>> in_play(tasks_.size(), {0});
     for (const std::size_t task : heaviest()) {
-      if (is_over()) break;
+      if (is_over(3)) break;
       PRUNERC_TRY_VOID(add_contenders(task));
       in_play[task].resize(contenders_[task].size());
       std::iota(in_play[task].begin(), in_play[task].end(), std::size_t{0});
       if (in_play[task].size() > 1)
         report_.num_contenders += static_cast<int>(in_play[task].size());
     }
-    for (int round = 0; round < kRounds && !is_over(); ++round) {
+    for (int round = 0; round < kRounds && !is_over(3); ++round) {
       PRUNERC_TRY_VOID(play(in_play));
       for (std::size_t task = 0; task < tasks_.size(); ++task) keep_third(task, &in_play[task]);
     }
@@ -155,10 +163,12 @@ class Ranking {
   bool is_cancelled() const {
     return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
   }
-  bool is_over() const {
+  // Whether so many more mixtures would end after the time: of a round one, and the two that decide.
+  bool is_over(int mixtures = 0) const {
     if (is_cancelled()) return true;
+    const double to_come_ns = mixtures * (kWarmRuns + kLeastRuns) * report_.before_ns;
     return options_.time_s > 0 &&
-           static_cast<double>(runtime::now_ns() - began_ns_) > options_.time_s * 1e9;
+           static_cast<double>(runtime::now_ns() - began_ns_) + to_come_ns > options_.time_s * 1e9;
   }
 
   // The network as it is chosen now: contender 0 of each task.
@@ -206,7 +216,8 @@ class Ranking {
           schedule::print(choice.trace) == schedule::print(list[0].choice.trace)) {
         continue;
       }
-      list.emplace_back().choice = std::move(choice);
+      PRUNERC_TRY(const bool is_wrong, was_wrong(session_, tasks_[task], choice));
+      if (!is_wrong) list.emplace_back().choice = std::move(choice);
     }
     ThreadPool pool(0);
     pool.for_each(list.size() - 1, [&](std::size_t i) {
@@ -266,7 +277,7 @@ class Ranking {
     for (const auto& list : in_play) most = std::max(most, list.size());
     if (most == 1) return {};
     std::vector<std::vector<std::size_t>> order = in_play;
-    for (std::size_t m = 0; m < kMixturesEach * most && !is_over(); ++m) {
+    for (std::size_t m = 0; m < kMixturesEach * most && !is_over(3); ++m) {
       Mixture mixture;
       for (std::vector<std::size_t>& list : order) {
         if (m % list.size() == 0) shuffle(list);
@@ -319,7 +330,13 @@ class Ranking {
   // The winners in turns with what is chosen now.
   Result<void> decide(const std::vector<std::vector<std::size_t>>& in_play) {
     const Mixture before(tasks_.size(), 0), after = winners(in_play);
-    if (after == before && is_over()) return {};
+    if (after == before) {
+      if (is_over(1)) return {};
+      PRUNERC_TRY_VOID(become(before));
+      PRUNERC_TRY_VOID(time_mixture(&report_.before_ns));
+      report_.after_ns = report_.before_ns;
+      return {};
+    }
     std::vector<double> before_ns, after_ns;
     std::vector<std::vector<double>> after_tasks(tasks_.size());
     for (int turn = 0; turn < kTurns; ++turn) {
@@ -331,7 +348,7 @@ class Ranking {
         for (std::size_t task = 0; is_after && task < tasks_.size(); ++task)
           after_tasks[task].push_back(task_ns_[task]);
       }
-      if (after == before || is_over()) break;
+      if (is_over(2)) break;
     }
     report_.before_ns = runtime::median(before_ns);
     report_.after_ns = runtime::median(after_ns);
@@ -339,6 +356,13 @@ class Ranking {
       report_.after_ns = report_.before_ns;
       return {};
     }
+    return store(after, std::move(after_tasks));
+  }
+
+  // Stores the winners. A task whose winner is not right stays as it was, and then the time that is told is
+  // that of what is left.
+  Result<void> store(const Mixture& after, std::vector<std::vector<double>> after_tasks) {
+    Mixture left = after;
     for (std::size_t task = 0; task < tasks_.size(); ++task) {
       if (after[task] == 0) continue;
       for (double& ns : after_tasks[task]) ns /= tasks_[task].weight;
@@ -346,9 +370,13 @@ class Ranking {
                   put_network_time(session_, tasks_[task], contenders_[task][after[task]].choice,
                                    after_tasks[task]));
       report_.num_changed += is_right ? 1 : 0;
+      if (!is_right) left[task] = 0;
     }
-    if (report_.num_changed == 0) report_.after_ns = report_.before_ns;
-    return {};
+    if (left == after) return {};
+    report_.after_ns = report_.before_ns;
+    if (report_.num_changed == 0) return {};
+    PRUNERC_TRY_VOID(become(left));
+    return time_mixture(&report_.after_ns, true);
   }
 
   Session& session_;

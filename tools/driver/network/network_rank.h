@@ -33,7 +33,7 @@ using TimedNetworkRun = std::function<Result<void>(Network&, std::vector<int64_t
 /// task at once, with neighbours, weights and activations where they are in a run. Three rounds, of which
 /// each keeps a third; the winners together must beat what would be chosen without them, else nothing
 /// changes, as when it is cancelled. What was timed last is stored for this network, verified, and chosen
-/// from then on. Errors: those of choosing, compiling, preparing, running and storing.
+/// from then on; a winner that is not right is left out, and what is left timed once more. Errors: those of choosing, compiling, preparing, running and storing.
 Result<RankReport> rank_in_network(Session& session, const net::Net& net,
                                    const WeightSource& weights, const TimedNetworkRun& run,
                                    const RankOptions& options);

@@ -95,9 +95,12 @@ Result<std::optional<ir::Tensor>> recorded_constant(const fs::path& folder, cons
 Result<bool> has_constants(const fs::path& folder, const OperatorRequest& request,
                            const onnx::Model& model, const LoadedNet& loaded) {
   for (const auto& [name, text] : request.constants) {
-    PRUNERC_TRY(const ir::Tensor given, given_constant(name, text));
+    PRUNERC_TRY(ir::Tensor given, given_constant(name, text));
     PRUNERC_TRY(const std::optional<ir::Tensor> recorded,
                 recorded_constant(folder, name, model, loaded));
+    // A number alone stands for a tensor of one element.
+    if (recorded && given.shape.empty() && recorded->num_elements() == 1)
+      given.shape = recorded->shape;
     if (!recorded || *recorded != given) return false;
   }
   return true;

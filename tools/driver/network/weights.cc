@@ -40,6 +40,7 @@ struct WeightSource::Impl {
   std::string fill;
   std::map<std::string, ir::Tensor> given;
   uint64_t moved_by = 0;
+  bool moves_narrow = false;
 };
 
 WeightSource::WeightSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -79,13 +80,17 @@ void WeightSource::set(const std::string& name, ir::Tensor tensor) {
   impl_->given.insert_or_assign(name, std::move(tensor));
 }
 
-void WeightSource::set_moved(uint64_t seed) { impl_->moved_by = seed; }
+void WeightSource::set_moved(uint64_t seed, bool narrow) {
+  impl_->moved_by = seed;
+  impl_->moves_narrow = narrow;
+}
 
 Result<ir::Tensor> WeightSource::get(const net::Tensor& constant) const {
   PRUNERC_TRY(ir::Tensor tensor, get_as_given(constant));
   // Constants that are the same weight move alike.
   const std::string& name = constant.weight.empty() ? constant.name : constant.weight;
-  if (impl_->moved_by != 0) move_floats(hash_bytes(name, impl_->moved_by), &tensor);
+  if (impl_->moved_by != 0)
+    move_floats(hash_bytes(name, impl_->moved_by), &tensor, impl_->moves_narrow);
   return tensor;
 }
 
