@@ -1,6 +1,7 @@
 #include "ir/onnx/import.h"
 
 #include "ir/onnx/importer.h"
+#include "ir/onnx/join_quantised.h"
 #include "ir/support/file.h"
 
 #include <fmt/format.h>
@@ -348,6 +349,13 @@ std::vector<std::string> Importer::missing_lines() const {
 }
 
 Result<ImportedNet> import_model(const Model& model, const ImportOptions& options) {
+  if (std::vector<Node> nodes = join_quantised(model); !nodes.empty()) {
+    Model joined = model;
+    joined.graph.nodes = std::move(nodes);
+    Result<ImportedNet> net = Importer(joined, options).run();
+    // What cannot be done in whole numbers can be in floats.
+    if (net.ok() && net->left_out.empty()) return net;
+  }
   return Importer(model, options).run();
 }
 
