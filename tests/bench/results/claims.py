@@ -124,6 +124,24 @@ CLAIMS = [
         ),
     ),
     Claim(
+        name="quantised_network",
+        title="Networks in 8 bits beside ONNX Runtime and OpenVINO",
+        here=("As above, with -O1 and nothing tuned: networks that `tests/bench/network/quantise.py` makes of those above with ONNX Runtime's own "
+              "quantiser. `_qdq` and `_qop` have weights and activations of 8 bits (as QuantizeLinear and DequantizeLinear around operators "
+              "of floats, and as operators of whole numbers), `_dyn` quantises what goes into products as it comes. The last column: how our "
+              "outputs compare with ONNX Runtime's."),
+        bench="network",
+        arguments="MODEL.onnx... --threads 2 --rounds 5 --o1",
+        unfair=(
+            ("One rounding may turn a quantised value by a step, and all behind it. `within`: no further off than four times what a rounding of "
+             "each float input and constant changes, which is the percentage; `not verifiable`: that is more than a quarter of the largest value, "
+             "so that nothing can be said (tools/DESIGN.md, 31)."),
+            "Ranges come of noise and weights are random, so nothing is said of accuracy.",
+            "OpenVINO does not read `_qop`: it has no QLinearConv.",
+            "What a call costs in Python is in the engines' times. OpenVINO is asked for float32 where a model leaves it the choice.",
+        ),
+    ),
+    Claim(
         name="gpu",
         title="On a GPU, beside cuBLAS, cuDNN and torch.compile",
         here=("Limits as measured, hand-written schedules and random members of the search space with their values checked on the "

@@ -131,6 +131,22 @@ def networks_at(read, threads):
     return lines
 
 
+def quantised_networks(files):
+    """The same with what is known of the outputs in place of the tasks."""
+    out = []
+    for caption, table in networks(files):
+        table[0][-1] = "outputs"
+        threads = caption.split()[0]
+        for line in table[1:]:
+            notes = [row.note for read in files.values() for name, row in read.rows.items() if name == f"{line[0]}/t{threads}/prunerc"]
+            said = notes[0].partition("outputs ")[2] if notes else ""
+            shares = [float(share) for share in re.findall(r"([\d.]+)% of its largest", said)]
+            of = f" ({max(shares):g} % of the largest value{f', the most of {len(shares)} outputs' if len(shares) > 1 else ''})" if shares else ""
+            line[-1] = said if not shares else said.partition(" (")[0].replace("as ONNX Runtime's within what roundings change", "within") + of
+        out.append((caption, table))
+    return out
+
+
 TABLE_ROWS = 30  # that a page can be read by
 
 
@@ -567,7 +583,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "cubins": cubins, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "quantised_network": quantised_networks, "rival": rivals, "gpu": gpu, "cubins": cubins, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "algebra_networks": as_rows, "algebra_peers": cpu_suite, "schedule-zen4-2core": as_rows, "robust": as_rows,
