@@ -34,7 +34,10 @@ bool is_own(const Node& node, std::string_view op) {
   return node.op == op && node.domain.empty() && node.overload.empty();
 }
 bool is_quantiser(const Node& node, std::string_view op) {
-  return node.op == op && node.overload.empty() &&
+  // One may be read by many products.
+  constexpr std::size_t kMaxInputs = 3, kMaxAttributes = 4;
+  return node.op == op && node.overload.empty() && node.inputs.size() <= kMaxInputs &&
+         node.attributes.size() <= kMaxAttributes &&
          (node.domain.empty() || node.domain == "com.microsoft") &&
          std::all_of(node.inputs.begin(), node.inputs.end(),
                      [](const std::string& name) { return name.size() <= kMaxName; });
@@ -91,7 +94,10 @@ class Joiner {
         constants_.emplace(node.outputs[0], &*value->tensor);
     }
     // Whoever calls may give other values.
-    for (const ValueInfo& info : graph.inputs) constants_.erase(info.name);
+    for (const ValueInfo& info : graph.inputs) {
+      is_twice_ = is_twice_ || givers_.contains(info.name);
+      constants_.erase(info.name);
+    }
     read_by(graph);
   }
 
@@ -135,7 +141,7 @@ class Joiner {
   const Node* giver(const Node& node, std::size_t input) const {
     if (node.inputs.size() <= input) return nullptr;
     const auto found = givers_.find(node.inputs[input]);
-    return found == givers_.end() ? nullptr : found->second;
+    return found == givers_.end() || found->second > &node ? nullptr : found->second;
   }
   // The one node of this graph that reads what a node gives; null: there are more, or none.
   const Node* only_reader(const Node& node) const {
@@ -173,14 +179,16 @@ class Joiner {
     return own == axis && d.scale->shape == by_place && d.zero->shape == by_place ? &w : nullptr;
   }
 
-  // Whether the factors of sums, which are f32, keep their digits.
-  bool are_normal(const Dequantised& x, const Dequantised& w) {
+  // Whether the factors of sums, which are f32, keep their digits and are finite, also over the
+  // result's scale: infinity times a sum of 0 is no number.
+  bool are_normal(const Dequantised& x, const Dequantised& w, float of_y) {
     reads_left_ -= w.scale->num_elements();
     if (reads_left_ < 0) return false;
     const double of_x = tensor_of(*x.scale).get(0);
     const ir::Tensor by = tensor_of(*w.scale);
     for (int64_t i = 0; i < by.num_elements(); ++i) {
-      if (!std::isnormal(static_cast<float>(of_x * by.get(i)))) return false;
+      const auto factor = static_cast<float>(of_x * by.get(i));
+      if (!std::isnormal(factor) || !std::isfinite(factor / of_y)) return false;
     }
     return true;
   }
@@ -256,7 +264,8 @@ class Joiner {
     const int64_t columns = std::max<int64_t>(1, matrix->shape[static_cast<std::size_t>(across)]);
     const int64_t room = std::numeric_limits<int32_t>::max() - largest;
     if (matrix->num_elements() / columns > room / kMostOfProduct) return;
-    if (!are_normal(*x, *w)) return;
+    const double of_y = to != nullptr ? tensor_of(*constant(*to, 1)).get(0) : 1;
+    if (!are_normal(*x, *w, static_cast<float>(of_y))) return;
     Node made;
     made.name = node.name;
     made.outputs = to != nullptr ? to->outputs : node.outputs;

@@ -35,7 +35,7 @@ struct Case {
   std::vector<float> bias_scale;
   bool has_relu = false;
   int y_zero = 5;
-  float y_scale = 4;
+  float x_scale = 0.5F, y_scale = 4;
   bool makes_bytes = true;
   bool is_seen = false;   // the product's floats are an output, too
   bool is_apart = false;  // from the left quantiser
@@ -55,7 +55,7 @@ ModelBuilder model_of(const Case& c) {
   };
   model.output("y", {}, c.makes_bytes ? c.type : 1);
   if (c.scale_is_input) model.input("sx", {});
-  model.floats("sx", {}, {0.5F}).floats("sy", {}, {c.y_scale});
+  model.floats("sx", {}, {c.x_scale}).floats("sy", {}, {c.y_scale});
   add_numbers(model, "zx", c.type, {}, {c.x_zero});
   add_numbers(model, "zy", c.type, {}, {c.y_zero});
   add_numbers(model, "x", c.type, c.x_shape, c.x);
@@ -202,6 +202,8 @@ TEST_CASE("a product whose floats go on is one of whole numbers with its scale")
   c.op = "MatMul";
   c.bias = {};
   CHECK(has(text_of_case(c), "op matmul_integer_to_float"));
+  CHECK(numbers_of<float>(model_of(c), "y") ==
+        std::vector<float>{3058.75F, 1663.75F, 1123.875F, 610.5F});
 }
 
 TEST_CASE("what is not the same in whole numbers stays in floats") {
@@ -216,6 +218,10 @@ TEST_CASE("what is not the same in whole numbers stays in floats") {
   c.bias = {};
   c.bias_scale = {};
   c.w_scale = {1e-38F, 1};
+  CHECK_FALSE(is_joined(c));
+  c = {};
+  c.x_scale = 8;
+  c.y_scale = 1e-38F;
   CHECK_FALSE(is_joined(c));
   c = {};
   c.is_seen = true;
@@ -233,6 +239,13 @@ TEST_CASE("what is not the same in whole numbers stays in floats") {
   c = gemm();
   c.alpha = 2;
   CHECK_FALSE(is_joined(c));
+  // Each of these is what a caller may give.
+  for (const char* name : {"w", "sw", "zw", "sx", "zx", "b", "sb", "sy", "zy"}) {
+    ModelBuilder model = model_of(with_bias());
+    CHECK(is_joined(model));
+    model.input(name, {});
+    CHECK_FALSE(is_joined(model));
+  }
 }
 
 TEST_CASE("a model that calls something else so is left as it is written") {
@@ -242,9 +255,16 @@ TEST_CASE("a model that calls something else so is left as it is written") {
   function.set_name("QuantizeLinear");
   function.set_domain("com.microsoft");
   CHECK_FALSE(is_joined(model));
-  model = model_of({});
-  model.graph().mutable_node(2)->set_op_type("ConvInteger");
-  CHECK_FALSE(is_joined(model));
+  for (const int node : {0, 1, 2, 3}) {
+    model = model_of({});
+    model.graph().mutable_node(node)->set_domain("another");
+    CHECK_FALSE(is_joined(model));
+  }
+  for (const int node : {0, 1, 3}) {
+    model = model_of({});
+    add_int(*model.graph().mutable_node(node), node == 3 ? "output_dtype" : "block_size", 2);
+    CHECK_FALSE(is_joined(model));
+  }
   // Given twice, or read before it is given.
   model = model_of({});
   model.node("Identity", {"xf"}, {"f"});

@@ -140,9 +140,10 @@ def quantised_networks(files):
         for line in table[1:]:
             notes = [row.note for read in files.values() for name, row in read.rows.items() if name == f"{line[0]}/t{threads}/prunerc"]
             said = notes[0].partition("outputs ")[2] if notes else ""
-            shares = [float(share) for share in re.findall(r"([\d.]+)% of its largest", said)]
+            shares = [float(share) for share in re.findall(r"([\d.]+(?:e[+-]\d+)?)% of its largest", said)]
             of = f" ({max(shares):g} % of the largest value{f', the most of {len(shares)} outputs' if len(shares) > 1 else ''})" if shares else ""
-            line[-1] = said if not shares else said.partition(" (")[0].replace("as ONNX Runtime's within what roundings change", "within") + of
+            head, _, tail = said.partition(" (")
+            line[-1] = said if not shares else head.replace("as ONNX Runtime's within what roundings change", "within") + of + tail.partition(")")[2]
         out.append((caption, table))
     return out
 
