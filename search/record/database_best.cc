@@ -1,8 +1,7 @@
 // The fastest of a store, by the measurement of each candidate that counts.
-#include "ir/equal.h"
 #include "ir/parser.h"
-#include "schedule/schedule.h"
 #include "search/record/database.h"
+#include "search/record/restore.h"
 #include "search/record/standing.h"
 
 #include <algorithm>
@@ -20,20 +19,12 @@ std::vector<Record> first(std::vector<Record> records, int64_t k) {
   return records;
 }
 
-// Whether this build makes the record's program of its trace.
-bool gives_program(const ir::Program& base, const Record& record) {
-  const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace.ok()) return false;
-  const Result<schedule::Schedule> replayed = schedule::replay(base, *trace);
-  return replayed.ok() && ir::fingerprint(replayed->program()).to_string() == record.fingerprint;
-}
-
 // The first that still gives its program, as one is chosen; else the first, as history.
 std::optional<Record> first_kept(const TaskRow& task, std::vector<Record> records) {
   if (records.empty()) return std::nullopt;
   const Result<ir::Program> base = ir::parse(task.key.program);
   const auto kept = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return base.ok() && gives_program(*base, record);
+    return base.ok() && restore_record(*base, record);
   });
   return std::move(kept == records.end() ? records.front() : *kept);
 }

@@ -1,8 +1,21 @@
 #include "search/record/restore.h"
 
+#include "ir/equal.h"
+#include "schedule/schedule.h"
+
 #include <utility>
 
 namespace prunerc::search {
+
+std::optional<RestoredRecord> restore_record(const ir::Program& base, const Record& record) {
+  Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+  if (!trace.ok()) return std::nullopt;
+  const Result<schedule::Schedule> replayed = schedule::replay(base, *trace);
+  if (!replayed.ok()) return std::nullopt;
+  // What was measured and verified was that program.
+  if (ir::fingerprint(replayed->program()).to_string() != record.fingerprint) return std::nullopt;
+  return RestoredRecord{std::move(trace).value(), replayed->program()};
+}
 
 uint32_t low_bits(const Fingerprint& print) { return static_cast<uint32_t>(print.low); }
 

@@ -1,8 +1,10 @@
-// Rows of a pool as candidates again, where this build still makes the program that was measured.
+// What was stored as candidates again, where this build still makes the program that was measured.
 #ifndef PRUNERC_SEARCH_RECORD_RESTORE_H_
 #define PRUNERC_SEARCH_RECORD_RESTORE_H_
 
 #include "ir/support/parallel.h"
+#include "schedule/trace/trace.h"
+#include "search/record/database.h"
 #include "search/record/pool.h"
 #include "search/space/members.h"
 
@@ -11,6 +13,14 @@
 #include <vector>
 
 namespace prunerc::search {
+
+/// What a record's trace makes of its task's program.
+struct RestoredRecord {
+  schedule::Trace trace;
+  ir::Program program;
+};
+/// Empty where this build makes another program of it than was measured, or none.
+std::optional<RestoredRecord> restore_record(const ir::Program& base, const Record& record);
 
 /// What a row keeps of a program's fingerprint.
 uint32_t low_bits(const Fingerprint& print);

@@ -1,7 +1,7 @@
 #include "search/tune/task_state.h"
 
 #include "ir/equal.h"
-#include "schedule/schedule.h"
+#include "search/record/restore.h"
 #include "search/record/standing.h"
 #include "search/strategy/strategies.h"
 
@@ -19,17 +19,14 @@ constexpr std::size_t kMaxClaims = 8;
 
 // The record's candidate; nullopt if this build makes another program of its trace, or none.
 std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record) {
-  const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace) return std::nullopt;
-  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
-  if (!replayed) return std::nullopt;
+  std::optional<RestoredRecord> restored = restore_record(task.base, record);
+  if (!restored) return std::nullopt;
   Candidate candidate;
   // Not with the arenas of each primitive: a network's store has thousands.
-  candidate.program = ir::compact(replayed->program());
+  candidate.program = ir::compact(restored->program);
   candidate.fingerprint = ir::fingerprint(candidate.program);
-  if (candidate.fingerprint.to_string() != record.fingerprint) return std::nullopt;
-  candidate.trace = *trace;
-  candidate.sketch = find_sketch(space, *trace);
+  candidate.sketch = find_sketch(space, restored->trace);
+  candidate.trace = std::move(restored->trace);
   return candidate;
 }
 /// Seconds that a kernel is timed, filling its inputs and running it twice to check it included.

@@ -59,6 +59,16 @@ class ModelBuilder {
     for (const int64_t value : values) tensor.add_int64_data(value);
     return *this;
   }
+  /// An initializer whose typed field has these numbers, of any type of up to 32 bits.
+  ModelBuilder& numbers(const std::string& name, int type, const std::vector<int64_t>& shape,
+                        const std::vector<int>& values) {
+    ::onnx::TensorProto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(type);
+    for (const int64_t extent : shape) tensor.add_dims(extent);
+    for (const int value : values) tensor.add_int32_data(value);
+    return *this;
+  }
   std::string bytes() const { return model_.SerializeAsString(); }
 
  private:

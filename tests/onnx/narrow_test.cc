@@ -12,16 +12,6 @@ namespace {
 
 constexpr int kU8 = 2, kU16 = 4, kI16 = 5, kU4 = 21, kI4 = 22;
 
-// An initializer whose typed field has these numbers.
-void add_known(ModelBuilder& model, const std::string& name, int type,
-               const std::vector<int64_t>& shape, const std::vector<int>& numbers) {
-  ::onnx::TensorProto& tensor = *model.graph().add_initializer();
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  for (const int64_t extent : shape) tensor.add_dims(extent);
-  for (const int number : numbers) tensor.add_int32_data(number);
-}
-
 std::vector<float> floats_of(const ModelBuilder& model) {
   const std::string bytes = computed(model, "y");
   std::vector<float> out(bytes.size() / sizeof(float));
@@ -37,7 +27,7 @@ TEST_CASE("numbers of 4 bits lie two in a byte, the first in its lower bits") {
   x.set_data_type(kI4);
   x.add_dims(5);
   x.set_raw_data("\x78\x3f\x0c");
-  add_known(model, "z", kI4, {}, {15});
+  model.numbers("z", kI4, {}, {15});
   model.node("DequantizeLinear", {"x", "s"}, {"y"});
   CHECK(floats_of(model) == std::vector<float>{-4, 3.5F, -0.5F, 1.5F, -2});
   model.graph().mutable_node(0)->add_input("z");
@@ -49,7 +39,7 @@ TEST_CASE("numbers of 4 bits lie two in a byte, the first in its lower bits") {
 TEST_CASE("weights of 4 bits have a scale for each block") {
   ModelBuilder model(21);
   model.output("y").floats("s", {2}, {1, 2});
-  add_known(model, "x", kU4, {4}, {0xf1, 0x80});
+  model.numbers("x", kU4, {4}, {0xf1, 0x80});
   ::onnx::NodeProto& node = model.node("DequantizeLinear", {"x", "s"}, {"y"});
   add_int(node, "axis", 0);
   add_int(node, "block_size", 2);
@@ -60,7 +50,7 @@ TEST_CASE("weights of 4 bits have a scale for each block") {
 std::vector<float> through(int type, int zero) {
   ModelBuilder model(21);
   model.output("y").floats("x", {4}, {-70000, -1, 0.5F, 70000}).floats("s", {}, {1});
-  add_known(model, "z", type, {}, {zero});
+  model.numbers("z", type, {}, {zero});
   model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.node("DequantizeLinear", {"q", "s", "z"}, {"y"});
   return floats_of(model);
@@ -77,8 +67,8 @@ TEST_CASE("what is quantised saturates at the ends of its own type") {
 TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
   ModelBuilder model(21);
   model.input("x", {2}).output("y").floats("s", {}, {1});
-  add_known(model, "z", kU16, {}, {7});
-  add_known(model, "other", kI16, {}, {7});
+  model.numbers("z", kU16, {}, {7});
+  model.numbers("other", kI16, {}, {7});
   model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.node("Identity", {"q"}, {"y"});
   CHECK(has(refusal_of(model), "Identity (1 node: 'node_y'): an operand of uint16"));
@@ -98,7 +88,7 @@ TEST_CASE("numbers of 4 and 16 bits are refused elsewhere") {
 TEST_CASE("numbers of 16 bits are no outputs of what is imported in part") {
   ModelBuilder model(21);
   model.input("x", {2}).output("y").output("q").output("r").floats("s", {}, {1});
-  add_known(model, "z", kU16, {}, {7});
+  model.numbers("z", kU16, {}, {7});
   model.node("Neg", {"x"}, {"y"});
   model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.node("Frobnicate", {"q"}, {"r"});
@@ -115,13 +105,13 @@ TEST_CASE("rows of a table of few bits have a scale for each block") {
   const auto taken = [&](int type, int zero, const std::vector<int64_t>& ids = {-1}) {
     ModelBuilder model(21);
     model.output("y").floats("s", {2, 1}, {1, 0.5F}).ints("ids", ids);
-    add_known(model, "x", type,
-              type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16}, bytes);
+    model.numbers("x", type, type == kU8 ? std::vector<int64_t>{2, 8} : std::vector<int64_t>{2, 16},
+                  bytes);
     std::vector<std::string> inputs = {"x", "ids", "s"};
     if (zero >= 0) inputs.emplace_back("z");
     if (zero >= 0)
-      add_known(model, "z", type, {2, 1},
-                type == kU8 ? std::vector<int>{0, zero} : std::vector<int>{zero << 4});
+      model.numbers("z", type, {2, 1},
+                    type == kU8 ? std::vector<int>{0, zero} : std::vector<int>{zero << 4});
     ::onnx::NodeProto& node = model.node("GatherBlockQuantized", inputs, {"y"});
     node.set_domain("com.microsoft");
     add_int(node, "block_size", 16);
@@ -172,12 +162,12 @@ TEST_CASE("tables that do not fit are refused") {
 TEST_CASE("what a condition chooses has the scale of the result") {
   ModelBuilder model;
   model.output("y", {}, kU8).floats("sx", {}, {0.5F}).floats("sy", {}, {1}).floats("sz", {}, {2});
-  add_known(model, "c", 9, {3}, {1, 0, 1});
-  add_known(model, "x", kU8, {3}, {10, 20, 14});
-  add_known(model, "zx", kU8, {}, {10});
-  add_known(model, "other", kU8, {}, {4});
-  add_known(model, "zy", kU8, {}, {2});
-  add_known(model, "zz", kU8, {}, {100});
+  model.numbers("c", 9, {3}, {1, 0, 1});
+  model.numbers("x", kU8, {3}, {10, 20, 14});
+  model.numbers("zx", kU8, {}, {10});
+  model.numbers("other", kU8, {}, {4});
+  model.numbers("zy", kU8, {}, {2});
+  model.numbers("zz", kU8, {}, {100});
   ::onnx::NodeProto& node =
       model.node("QLinearWhere", {"c", "x", "sx", "zx", "other", "sy", "zy", "sz", "zz"}, {"y"});
   node.set_domain("com.microsoft");

@@ -13,15 +13,6 @@ namespace {
 
 constexpr int kU8 = 2, kI8 = 3, kI32 = 6;
 
-void add_numbers(ModelBuilder& model, const std::string& name, int type,
-                 const std::vector<int64_t>& shape, const std::vector<int>& numbers) {
-  ::onnx::TensorProto& tensor = *model.graph().add_initializer();
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  for (const int64_t extent : shape) tensor.add_dims(extent);
-  for (const int number : numbers) tensor.add_int32_data(number);
-}
-
 struct Case {
   std::string op = "Conv";
   std::vector<int64_t> x_shape = {1, 1, 2, 2}, w_shape = {2, 1, 1, 1};
@@ -56,25 +47,25 @@ ModelBuilder model_of(const Case& c) {
   model.output("y", {}, c.makes_bytes ? c.type : 1);
   if (c.scale_is_input) model.input("sx", {});
   model.floats("sx", {}, {c.x_scale}).floats("sy", {}, {c.y_scale});
-  add_numbers(model, "zx", c.type, {}, {c.x_zero});
-  add_numbers(model, "zy", c.type, {}, {c.y_zero});
-  add_numbers(model, "x", c.type, c.x_shape, c.x);
-  add_numbers(model, "w", kI8, c.w_shape, c.w);
+  model.numbers("zx", c.type, {}, {c.x_zero});
+  model.numbers("zy", c.type, {}, {c.y_zero});
+  model.numbers("x", c.type, c.x_shape, c.x);
+  model.numbers("w", kI8, c.w_shape, c.w);
   const auto places = static_cast<int64_t>(c.w_scale.size());
   const bool is_one = places == 1;
   const std::vector<int64_t> by_place = is_one ? std::vector<int64_t>{} : std::vector{places};
   model.floats("sw", by_place, c.w_scale);
-  add_numbers(model, "zw", kI8, by_place, c.w_zero);
+  model.numbers("zw", kI8, by_place, c.w_zero);
   dequantise("xf", {"x", "sx", "zx"}, -1);
   dequantise("wf", {"w", "sw", "zw"}, is_one ? -1 : c.w_axis);
   if (c.is_apart) model.node("Identity", {"xf"}, {"same"});
   std::vector<std::string> inputs = {c.is_apart ? "same" : "xf", "wf"};
   if (!c.bias.empty()) {
     const auto count = static_cast<int64_t>(c.bias.size());
-    add_numbers(model, "b", kI32, {count}, c.bias);
+    model.numbers("b", kI32, {count}, c.bias);
     model.floats("sb", {static_cast<int64_t>(c.bias_scale.size())}, c.bias_scale);
-    add_numbers(model, "zb", kI32, {static_cast<int64_t>(c.bias_scale.size())},
-                std::vector<int>(c.bias_scale.size(), 0));
+    model.numbers("zb", kI32, {static_cast<int64_t>(c.bias_scale.size())},
+                  std::vector<int>(c.bias_scale.size(), 0));
     dequantise("bf", {"b", "sb", "zb"}, 0);
     inputs.emplace_back("bf");
   }

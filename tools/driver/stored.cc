@@ -1,8 +1,7 @@
 #include "tools/driver/stored.h"
 
-#include "ir/equal.h"
-#include "schedule/schedule.h"
 #include "search/algebra/alternatives.h"
+#include "search/record/restore.h"
 #include "search/tune/sampled.h"
 
 #include <fmt/format.h>
@@ -20,15 +19,11 @@ constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 std::optional<Choice> choice_of(const search::Task& task, const search::Record& record) {
-  Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace.ok()) return std::nullopt;
-  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
-  if (!replayed.ok()) return std::nullopt;
-  // What was measured and verified was that program.
-  if (ir::fingerprint(replayed->program()).to_string() != record.fingerprint) return std::nullopt;
+  std::optional<search::RestoredRecord> restored = search::restore_record(task.base, record);
+  if (!restored) return std::nullopt;
   return Choice{Choice::Origin::kRecord,
-                replayed->program(),
-                std::move(trace).value(),
+                std::move(restored->program),
+                std::move(restored->trace),
                 record.imported ? 0 : record.measurement.median_ns,
                 record.id,
                 "",
