@@ -243,6 +243,32 @@ class Joiner {
     return has_relu && !saturates ? nullptr : reader;
   }
 
+  // The product of whole numbers in place of `node`. `added`: its bias, or none; `to`: what makes 8 bits of
+  // it, or null.
+  static Node product_of(const Node& node, const Dequantised& x, const Dequantised& w,
+                         const std::string& added, const Node* to) {
+    const bool is_conv = node.op == "Conv", is_gemm = node.op == "Gemm";
+    Node made;
+    made.name = node.name;
+    made.outputs = to != nullptr ? to->outputs : node.outputs;
+    for (const Attribute& item : node.attributes) {
+      if (item.name != "alpha" && item.name != "beta") made.attributes.push_back(item);
+    }
+    if (!is_conv && !is_gemm && to == nullptr) {
+      made.op = "MatMulIntegerToFloat";
+      made.domain = "com.microsoft";
+      made.inputs = {x.values, w.values, x.scale_name, w.scale_name, x.zero_name, w.zero_name};
+      return made;
+    }
+    made.op = is_conv ? "QLinearConv" : is_gemm ? "QGemm" : "QLinearMatMul";
+    if (is_gemm) made.domain = "com.microsoft";
+    made.inputs = {x.values, x.scale_name, x.zero_name, w.values, w.scale_name, w.zero_name};
+    if (is_gemm) made.inputs.push_back(added);
+    if (to != nullptr) made.inputs.insert(made.inputs.end(), {to->inputs[1], to->inputs[2]});
+    if (is_conv && !added.empty()) made.inputs.push_back(added);
+    return made;
+  }
+
   void join(const Node& node) {
     const bool is_conv = node.op == "Conv", is_gemm = node.op == "Gemm";
     const bool transposes = is_gemm && int_of(node, "transB", 0) != 0;
@@ -266,26 +292,7 @@ class Joiner {
     if (matrix->num_elements() / columns > room / kMostOfProduct) return;
     const double of_y = to != nullptr ? tensor_of(*constant(*to, 1)).get(0) : 1;
     if (!are_normal(*x, *w, static_cast<float>(of_y))) return;
-    Node made;
-    made.name = node.name;
-    made.outputs = to != nullptr ? to->outputs : node.outputs;
-    if (!is_conv && !is_gemm && to == nullptr) {
-      made.op = "MatMulIntegerToFloat";
-      made.domain = "com.microsoft";
-      made.inputs = {x->values,     w->values,    x->scale_name,
-                     w->scale_name, x->zero_name, w->zero_name};
-    } else {
-      made.op = is_conv ? "QLinearConv" : is_gemm ? "QGemm" : "QLinearMatMul";
-      if (is_gemm) made.domain = "com.microsoft";
-      made.inputs = {x->values, x->scale_name, x->zero_name,
-                     w->values, w->scale_name, w->zero_name};
-      if (is_gemm) made.inputs.push_back(added);
-      if (to != nullptr) made.inputs.insert(made.inputs.end(), {to->inputs[1], to->inputs[2]});
-      if (is_conv && has_bias) made.inputs.push_back(added);
-    }
-    for (const Attribute& item : node.attributes) {
-      if (item.name != "alpha" && item.name != "beta") made.attributes.push_back(item);
-    }
+    Node made = product_of(node, *x, *w, added, to);
     if (to != nullptr) gone_.insert(&node);
     if (to != nullptr && relu != nullptr) gone_.insert(relu);
     joined_.emplace(to != nullptr ? to : &node, std::move(made));
