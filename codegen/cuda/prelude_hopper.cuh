@@ -11,11 +11,12 @@ PR_FN void pr_mbar_expect_tx(pr_u64* bar, int bytes) {
 PR_FN void pr_mbar_arrive(pr_u64* bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(pr_smem_(bar)) : "memory");
 }
-// At the barrier in the same place of block `rank` of the cluster.
+// At the barrier in the same place of block `rank` of the cluster. Nothing is published by it: what it
+// releases was read by finished wgmma, and what a release to the cluster costs is a fence of the GPU.
 PR_FN void pr_mbar_arrive_at(pr_u64* bar, int rank) {
   asm volatile(
       "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
-      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(pr_smem_(bar)),
+      " mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(pr_smem_(bar)),
       "r"(rank)
       : "memory");
 }
@@ -24,14 +25,6 @@ PR_FN void pr_mbar_wait(pr_u64* bar, int parity) {
   asm volatile(
       "{ .reg .pred done; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;"
       " @!done bra AGAIN; }" ::"r"(pr_smem_(bar)),
-      "r"(parity)
-      : "memory");
-}
-// As above, where blocks of the cluster arrive.
-PR_FN void pr_mbar_wait_cluster(pr_u64* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done; AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
-      " done, [%0], %1; @!done bra AGAIN; }" ::"r"(pr_smem_(bar)),
       "r"(parity)
       : "memory");
 }

@@ -271,7 +271,6 @@ PR_FN void pr_mbar_wait(pr_u64* bar, int parity) { pr_api_->mbar_wait(pr_self_()
 PR_FN void pr_mbar_arrive_at(pr_u64* bar, int rank) {
   pr_api_->mbar_arrive_at(pr_self_(), bar, rank);
 }
-PR_FN void pr_mbar_wait_cluster(pr_u64* bar, int parity) { pr_mbar_wait(bar, parity); }
 PR_FN void pr_cluster_sync() { pr_api_->cluster_barrier(pr_self_()); }
 PR_FN void pr_fence_mbar_init() {}
 PR_FN void pr_fence_proxy_async() {}

@@ -305,8 +305,7 @@ void KernelPrinter::loop_body(const Loop& loop) {
   const std::string full = "full" + ring.name, empty = "empty" + ring.name;
   const std::string at = ring.stage = fresh("at");
   line(fmt::format("const int {} = {} % {};", at, vars_.at(loop.var->id), ring.num_stages));
-  const bool by_cluster = ring.is_shared && role_ == Role::kProducer;
-  line(fmt::format("pr_mbar_wait{}({} + {}, phase{} >> {} & 1);", by_cluster ? "_cluster" : "",
+  line(fmt::format("pr_mbar_wait({} + {}, phase{} >> {} & 1);",
                    role_ == Role::kProducer ? empty : full, at, ring.name, at));
   line(fmt::format("phase{} ^= 1u << {};", ring.name, at));
   if (role_ == Role::kProducer)

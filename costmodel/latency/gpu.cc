@@ -30,6 +30,8 @@ constexpr double kRegisterGranule = 8;
 constexpr double kWarp = 32;
 /// Part of the tensor rate that instructions of one warp reach where those of four warps exist.
 constexpr double kWarpTensorShare = 0.62;
+/// Code that a partition keeps beside it, until Ampere and since Hopper.
+constexpr double kCodeBytes = 12 * 1024, kHopperCodeBytes = 32 * 1024;
 constexpr int64_t kHopper = 90;
 constexpr int64_t kTuring = 75;
 /// Bytes per cycle and multiprocessor from shared memory: a round.
@@ -46,6 +48,7 @@ struct Device {
     load_lanes = some(t.load_lanes_per_sm, kWarp);
     tensor_macs = some(t.tensor_macs_per_sm, fma_lanes);
     if (t.compute_capability == kHopper) warp_tensor_share = kWarpTensorShare;
+    if (t.compute_capability >= kHopper) code_bytes = kHopperCodeBytes;
     warps_per_sm = some(t.max_threads_per_sm, 2048) / kWarp;
     blocks_per_sm = some(t.max_blocks_per_sm, 32);
     registers_per_sm = some(t.registers_per_sm, 65536);
@@ -67,6 +70,7 @@ struct Device {
   double memory, l2;  // bytes per ns
   double launch_ns;
   double warp_tensor_share = 1;
+  double code_bytes = kCodeBytes;
   double shared_wavefronts = 1;  // per cycle and multiprocessor
 };
 
@@ -141,12 +145,12 @@ Shares shares_in(const NestTable& table, const GpuKernel& k, const Shares& all) 
 }
 
 GpuNestCost block_cost(const NestTable& table, const GpuKernel& k, const GpuWave& wave,
-                       const Shares& all, LatencySymbols* out) {
+                       double code_bytes, const Shares& all, LatencySymbols* out) {
   GpuNestCost sum;
   const Shares shares = shares_in(table, k, all);
   for (const std::size_t n : k.nests) {
     const Nest& nest = table.nests()[n];
-    const GpuNestCost c = gpu_nest_cost(table, nest, wave);
+    const GpuNestCost c = gpu_nest_cost(table, nest, wave, code_bytes);
     Sym runs = 1;
     for (const NestLoop& loop : nest.loops) {
       if (const auto at = shares.find(loop.id); at != shares.end()) runs *= at->second;
@@ -170,7 +174,7 @@ GpuNestCost block_cost(const NestTable& table, const GpuKernel& k, const GpuWave
 LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
                     const Shares& shares, LatencySymbols* out) {
   const Sym resident = resident_blocks(k, d);
-  const GpuNestCost sum = block_cost(table, k, wave_of(k, resident, d), shares, out);
+  const GpuNestCost sum = block_cost(table, k, wave_of(k, resident, d), d.code_bytes, shares, out);
   const Sym blocks = k.blocks();
   // Blocks of the busiest multiprocessor, which share its units; rounds of those that fit at once,
   // which wait for each other.

@@ -233,6 +233,24 @@ double fragment_lanes(const NestTable& table, ir::BufferId buffer) {
   return lanes;
 }
 
+bool packs_bytes(const NestTable& table, ir::BufferId fragment) {
+  if (ir::byte_size(table.program().buffer(fragment).dtype) != 1) return false;
+  for (const Nest& nest : table.nests()) {
+    const std::size_t depth = tensor_depth(nest);
+    if (depth == nest.loops.size() || nest.ops.mul == 0) continue;
+    const auto read = std::find_if(nest.accesses.begin(), nest.accesses.end(),
+                                   [&](const NestAccess& a) { return a.buffer == fragment; });
+    if (read == nest.accesses.end()) continue;
+    for (std::size_t i = depth; i < nest.loops.size(); ++i) {
+      const bool is_summed =
+          std::none_of(nest.accesses.begin(), nest.accesses.end(),
+                       [&](const NestAccess& a) { return a.is_write && !a.moves[i].is(0); });
+      if (is_summed && !read->moves[i].is(0)) return !table.address_step(*read, i).is(1);
+    }
+  }
+  return false;
+}
+
 Sym distinct_elements(const NestTable& table, const Nest& nest, const NestAccess& a,
                       const std::vector<bool>& is_kept) {
   const std::vector<Sym> box = table.box(nest, a, is_kept);

@@ -31,6 +31,8 @@ struct GpuKernel {
 double tensor_lanes(const ir::Loop& loop);
 /// Lanes that hold a buffer between them, since a tensor instruction reads or makes it in registers; else 1.
 double fragment_lanes(const NestTable& table, ir::BufferId buffer);
+/// Does an instruction of one warp multiply bytes of this fragment that lie across K? A lane's four then come one by one.
+bool packs_bytes(const NestTable& table, ir::BufferId fragment);
 /// Depth of the outermost loop that is part of a tensor instruction; the number of loops if none.
 std::size_t tensor_depth(const Nest& nest);
 

@@ -31,8 +31,9 @@ constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
 /// Bytes that a thread turns with one word.
 constexpr double kWord = 4;
-/// Code that a partition keeps beside it.
-constexpr double kCodeBytes = 12 * 1024, kInstructionBytes = 16;
+/// Of a byte that joins three others in a word.
+constexpr double kPackInstructions = 0.75;
+constexpr double kInstructionBytes = 16;
 constexpr double kBarrierCycles = 30;
 /// Multiply-adds that a division takes besides its reciprocal.
 constexpr double kDivideSteps = 8;
@@ -53,8 +54,12 @@ bool is_own(ir::LoopKind kind) { return !ir::is_block_axis(kind) && !ir::is_lane
 
 class Counter {
  public:
-  Counter(const NestTable& table, const Nest& nest, const GpuWave& wave)
-      : table_(table), nest_(nest), wave_(wave), depth_(tensor_depth(nest)) {
+  Counter(const NestTable& table, const Nest& nest, const GpuWave& wave, double code_bytes)
+      : table_(table),
+        nest_(nest),
+        wave_(wave),
+        code_bytes_(code_bytes),
+        depth_(tensor_depth(nest)) {
     find_engine();
     find_loops();
   }
@@ -244,22 +249,20 @@ class Counter {
     return out;
   }
 
-  // Neighbours that a thread's innermost written-out loop makes contiguous: the compiler joins
-  // them. Loops of one iteration are not there.
+  // Neighbours that a written-out loop of a thread makes contiguous: the compiler joins them, whatever
+  // loops are written out inside. A vectorized access is one as it is.
   Sym joined(const NestAccess& a) const {
     const double most = std::max(1.0, kAccessBytes / static_cast<double>(a.element_bytes));
-    Sym width = 1;
+    Sym width = 1, is_vector = 0;
     for (std::size_t i = 0; i < depth_; ++i) {
       const NestLoop& loop = nest_.loops[i];
       if (!is_own(loop.kind)) continue;
-      const bool is_vector = loop.kind == ir::LoopKind::kVectorized;
-      const Sym counts = logical_and(is_vector ? Sym(1) : a.moves[i], less(1, loop.extent));
-      const Sym joins =
-          is_vector ? Sym(0) : logical_and(written_out_[i], equal(table_.address_step(a, i), 1));
-      width = select(counts, select(joins, min(most, max(1, power_of_two_factor(loop.extent))), 1),
-                     width);
+      if (loop.kind == ir::LoopKind::kVectorized)
+        is_vector = logical_or(is_vector, less(1, loop.extent));
+      const Sym joins = logical_and(written_out_[i], equal(table_.address_step(a, i), 1));
+      width = max(width, select(joins, min(most, power_of_two_factor(loop.extent)), 1));
     }
-    return width;
+    return select(is_vector, 1, width);
   }
 
   // Nothing is computed; conditions of selects do not count.
@@ -343,16 +346,23 @@ class Counter {
   }
 
   // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
-  // four of them in a row.
+  // four of them in a row; bytes that lie across K one by one, which are then packed.
   void from_fragment(const NestAccess& a, ir::Scope scope, Sym count) {
-    const Sym requests = count / kFragmentPair * warps_ * nest_.active;
+    const bool is_packed = a.is_read && fills_packed();
+    const Sym requests = count / (is_packed ? 1 : kFragmentPair) * warps_ * nest_.active;
     const double row = kWarp / kFragmentRows * kFragmentPair * static_cast<double>(a.element_bytes);
-    out_.warp_instructions += requests;
+    out_.warp_instructions += requests * (is_packed ? 1 + kPackInstructions : 1);
     out_.load_lanes += requests * kWarp;
     out_.shared_wavefronts += requests * std::max(1.0, row * kFragmentRows / kWavefrontBytes);
     if (scope == ir::Scope::kShared) return;
     leave_l1(a, requests * kFragmentRows * std::max(kSectorBytes, row));
     if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency;
+  }
+
+  bool fills_packed() const {
+    return std::any_of(nest_.accesses.begin(), nest_.accesses.end(), [&](const NestAccess& a) {
+      return a.is_write && packs_bytes(table_, a.buffer);
+    });
   }
 
   // The operand of a tensor instruction, whole rounds of shared memory.
@@ -436,10 +446,10 @@ class Counter {
     const NestOps& ops = nest_.ops;
     const double most = std::max(ops.add, ops.mul) + ops.simple + ops.divide * kDivideSteps +
                         ops.calls + static_cast<double>(nest_.accesses.size());
-    if (range_of(copies_).hi * most * kInstructionBytes <= kCodeBytes) return;
+    if (range_of(copies_).hi * most * kInstructionBytes <= code_bytes_) return;
     const Sym own = min(most, out_.warp_instructions / (warps_ * passes_ * instances_));
     const Sym code = own * (copies_ * kInstructionBytes);
-    out_.fetched_instructions = out_.warp_instructions * (1 - kCodeBytes / max(kCodeBytes, code));
+    out_.fetched_instructions = out_.warp_instructions * (1 - code_bytes_ / max(code_bytes_, code));
   }
 
   void loops() {
@@ -465,6 +475,7 @@ class Counter {
   const NestTable& table_;
   const Nest& nest_;
   const GpuWave& wave_;
+  double code_bytes_;
   std::size_t depth_;             // of the loops outside of a tensor instruction or a bulk copy
   bool is_bulk_ = false;          // the copy engine's
   double holders_ = 1;            // lanes that hold between them what the nest moves
@@ -482,8 +493,9 @@ class Counter {
 
 }  // namespace
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave) {
-  return Counter(table, nest, wave).run();
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave,
+                          double code_bytes) {
+  return Counter(table, nest, wave, code_bytes).run();
 }
 
 }  // namespace prunerc::costmodel

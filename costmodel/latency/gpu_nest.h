@@ -30,7 +30,9 @@ inline constexpr double kSectorBytes = 32;
 /// Blocks along x, y and z that run at the same time.
 using GpuWave = std::array<Sym, 3>;
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave);
+/// `code_bytes` of code are kept beside a partition.
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave,
+                          double code_bytes);
 
 }  // namespace prunerc::costmodel
 

@@ -229,7 +229,7 @@ TEST_CASE("blocks of a cluster start parts of what all of them read") {
   CHECK(num_times(text, "if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(") == 1);
   CHECK(num_times(text, "if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(") == 1);
   CHECK(num_times(text, "pr_mbar_init(empty0 + i, 4);") == 1);
-  CHECK(num_times(text, "pr_mbar_wait_cluster(empty0") == 1);
+  CHECK(num_times(text, "pr_mbar_wait(empty0") == 1);
   CHECK(num_times(text, "pr_mbar_arrive_at(empty0") == 2);
   CHECK(num_times(text, "pr_cluster_sync();") == 2);
 }

@@ -58,10 +58,10 @@ def _depthwise(n, c, size):
     return make
 
 
-def _attention(heads, length, channels):
+def _attention(heads, queries, keys, channels, causal=False):
     def make(torch):
-        q, k, v = (_random(torch, 1, heads, length, channels, dtype="float16") for _ in range(3))
-        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        q, k, v = (_random(torch, 1, heads, length, channels, dtype="float16") for length in (queries, keys, keys))
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
     return make
 
 
@@ -75,6 +75,7 @@ def _of(run, *shapes, dtype="float32"):
 
 GEMM, NORM, REDUCE = "tools/std/gemm.prn", "tools/std/norm.prn", "tools/std/reduce.prn"
 ELEMENTWISE, CONV = "tools/std/elementwise.prn", "tools/std/conv.prn"
+ATTENTION = "tools/examples/gpu/attention.prn"
 
 OPERATORS = [
     Operator("gemm_f16_4096", GEMM, "gemm_f16", "M=4096,N=4096,K=4096", 2 * 4096**3, "flop", _product(4096, 4096, 4096, "float16")),
@@ -109,8 +110,16 @@ OPERATORS = [
              _of(lambda _, x: x.t().contiguous(), (4096, 4096)), True),
     Operator("max_pool_112", "tools/std/pool.prn", "max_pool2d", "N=8,C=64,H=112,W=112", 5 * 8 * 64 * 112**2, "byte",
              _of(lambda torch, x: torch.nn.functional.max_pool2d(x, 3, 2, 1), (8, 64, 112, 112)), True),
-    Operator("attention_f16_1024", "tools/examples/gpu/attention.prn", "attention", "H=32,T=1024,S=1024,E=64", 4 * 32 * 1024**2 * 64, "flop",
-             _attention(32, 1024, 64)),
+    Operator("attention_f16_1024", ATTENTION, "attention", "H=32,T=1024,S=1024,E=64", 4 * 32 * 1024**2 * 64, "flop",
+             _attention(32, 1024, 1024, 64)),
+    Operator("causal_f16_1024", ATTENTION, "causal_attention", "H=32,T=1024,E=64", 2 * 32 * 1024**2 * 64, "flop",
+             _attention(32, 1024, 1024, 64, causal=True)),
+    Operator("split_attention_f16_4096", ATTENTION, "split_attention", "H=16,T=4096,S=4096,E=64", 4 * 16 * 4096**2 * 64, "flop",
+             _attention(16, 4096, 4096, 64)),
+    Operator("split_attention_f16_4096x128", ATTENTION, "split_attention", "H=16,T=4096,S=4096,E=128", 4 * 16 * 4096**2 * 128, "flop",
+             _attention(16, 4096, 4096, 128)),
+    Operator("gemm_f16_16x4096", GEMM, "gemm_f16", "M=16,N=4096,K=4096", 2 * 4096**2, "byte", _product(16, 4096, 4096, "float16")),
+    Operator("gemm_f16_8192", GEMM, "gemm_f16", "M=8192,N=8192,K=8192", 2 * 8192**3, "flop", _product(8192, 8192, 8192, "float16")),
 ]
 
 
@@ -121,3 +130,7 @@ def rate(operator, ns):
 
 
 assert all(math.isfinite(operator.work) for operator in OPERATORS)
+
+if __name__ == "__main__":  # what `candidates draft` is given
+    for each in OPERATORS:
+        print(f"--op {each.name}={each.file},{each.op},{each.bindings}")

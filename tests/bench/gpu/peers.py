@@ -57,20 +57,23 @@ def kernel_ns(run):
     return statistics.median(runs)
 
 
-torch.backends.cuda.matmul.allow_tf32 = False
-torch.backends.cudnn.benchmark = True
-torch.manual_seed(0)
-result = {}
-for operator in operators.OPERATORS:
-    if len(sys.argv) > 1 and operator.name not in sys.argv[1:]:
-        continue
-    times = result[operator.name] = {"torch": None, "compile": None}
+def times_of(operator):
+    """{"torch": ns, "compile": ns or None}; one that fails is a gap in the table, and says why."""
+    times = {"torch": None, "compile": None}
     try:
         run = operator.torch(torch)
         times["torch"] = kernel_ns(run)
         if operator.compiled:
             times["compile"] = kernel_ns(torch.compile(run))
-    except Exception as problem:  # one that fails is a gap in the table, and says why
+    except Exception as problem:  # pylint: disable=broad-except
         print(f"{operator.name}: {type(problem).__name__}: {str(problem)[:300]}", file=sys.stderr)
     torch.cuda.empty_cache()
-print(json.dumps(result))
+    return times
+
+
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.benchmark = True
+torch.manual_seed(0)
+if __name__ == "__main__":
+    print(json.dumps({operator.name: times_of(operator) for operator in operators.OPERATORS
+                      if len(sys.argv) == 1 or operator.name in sys.argv[1:]}))

@@ -215,6 +215,33 @@ class Steps:
                 text += f" rival/ours {min(rivals) / statistics.median(found['prunerc']):.3f}"
             self.say(operator.name, "prunerc" not in found, text)
 
+    def drafted(self):
+        """Libraries that `candidates draft` made elsewhere: all run and agree, the fastest and what -O1 chooses beside PyTorch, in turns."""
+        command = [sys.executable, os.path.join(HERE, "candidates.py"), os.path.join(self.options.bin, "drafted"),
+                   "--times", self.options.json + ".times", "--rounds", str(self.options.rounds), "--seconds", f"{self.left():.0f}"]
+        if self.options.operators:
+            command += ["--operators", self.options.operators]
+        for _ in range(4):  # a start ends where a library loses the context
+            code, out, err = self.call("drafted", command, self.left())
+            print(out[:out.rfind("\n{")], flush=True)
+            if code == 0:
+                break
+        try:
+            rounds = json.loads(out.strip().splitlines()[-1])
+            with open(self.options.json + ".times", encoding="utf-8") as file:
+                screened = json.load(file)
+        except (OSError, LookupError, ValueError):
+            return self.say("drafted", code or 1, (out + err)[-500:])
+        ran = [row for rows in screened.values() for row in rows if "ns" in row]
+        self.row("drafted_right", sum(row["right"] for row in ran), "candidates", f"of {len(ran)} drafted candidates that ran agree with most of their operator's")
+        for operator in self.operators:
+            for who, times in rounds.get(operator.name, {}).items():
+                ns = statistics.median(times)
+                what = {"prunerc": f"fastest of {len(screened[operator.name])} drafted; "}.get(who, "")
+                self.row(f"time/{operator.name}/{who}", ns / 1e3, "us", f"{min(times) / 1e3:.2f} to {max(times) / 1e3:.2f}, {len(times)} rounds; "
+                         f"{what}{operators.rate(operator, ns)}")
+        return self.say("drafted", code or len(ran) - sum(row["right"] for row in ran), f"{len(ran)} candidates of {len(screened)} operators")
+
     def record(self):
         """Pools of measured candidates: what drafts and models are judged by."""
         folder = os.path.join(os.path.dirname(self.options.json), "pools")

@@ -107,6 +107,17 @@ void check_fences(const SassKernel& sass, Violations* out) {
   }
 }
 
+// Empty if there is no loop.
+CodeRange loop_of(const SassKernel& sass) {
+  const CodeRange loop = main_loop(sass);
+  return loop.end - loop.begin < sass.code.size() ? loop : CodeRange{0, 0};
+}
+
+void check_gpu_fences(const SassKernel& sass, Violations* out) {
+  if (count(sass, loop_of(sass), "MEMBAR", "GPU") > 0)
+    out->push_back({LintRule::kGpuFence, "each iteration waits for all of the GPU's memory"});
+}
+
 int64_t box_bytes(const codegen::TensorMap& map) {
   return map.box_rows * map.box_cols * ir::byte_size(map.dtype);
 }
@@ -194,12 +205,22 @@ bool plant_fence(std::vector<Instruction>& code) {
   return true;
 }
 
+bool plant_gpu_fence(SassKernel& sass) {
+  const CodeRange loop = loop_of(sass);
+  for (size_t i = loop.begin; i < loop.end; ++i) {
+    if (is_math(sass.code[i]) || sass.code[i].branches_to >= 0) continue;
+    sass.code[i].opcode = "MEMBAR.ALL.GPU";
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view to_string(LintRule rule) {
   constexpr std::string_view kNames[kNumLintRules] = {
       "local memory", "registers", "setmaxnreg", "no arrive", "no depbar",
-      "no commit",    "no fence",  "expect_tx",  "map pitch",
+      "no commit",    "no fence",  "expect_tx",  "GPU fence", "map pitch",
   };
   return kNames[static_cast<size_t>(rule)];
 }
@@ -229,6 +250,7 @@ std::vector<Violation> lint(const LintedKernel& kernel) {
   check_resources(kernel, &out);
   check_wgmma(kernel.sass, &out);
   check_fences(kernel.sass, &out);
+  check_gpu_fences(kernel.sass, &out);
   check_expected(kernel, &out);
   check_maps(kernel.launch, &out);
   return out;
@@ -256,6 +278,7 @@ bool plant_violation(LintRule rule, LintedKernel* kernel) {
       return any;
     }
     case LintRule::kFence: return plant_fence(code);
+    case LintRule::kGpuFence: return plant_gpu_fence(kernel->sass);
     case LintRule::kExpectTx: return plant_expected(&kernel->text);
     case LintRule::kMapPitch:
       if (kernel->launch.tensor_maps.empty()) return false;

@@ -33,9 +33,10 @@ enum class LintRule : uint8_t {
   kCommit,      ///< the last wgmma of a batch closes its group (gsb0)
   kFence,       ///< FENCE.VIEW.ASYNC between writes to shared memory and what the async proxy reads
   kExpectTx,    ///< a barrier expects the bytes of the boxes that follow
+  kGpuFence,    ///< no fence of the whole GPU in the main loop
   kMapPitch,    ///< rows of a tensor map at multiples of 16 bytes, its base too
 };
-inline constexpr int kNumLintRules = 9;
+inline constexpr int kNumLintRules = 10;
 std::string_view to_string(LintRule rule);
 
 struct Violation {

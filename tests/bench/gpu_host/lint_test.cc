@@ -111,7 +111,7 @@ TEST_CASE("what a kernel has no place for is not planted") {
   plain.text.clear();
   for (const LintRule rule :
        {LintRule::kSetmaxnreg, LintRule::kArrive, LintRule::kDepbar, LintRule::kCommit,
-        LintRule::kFence, LintRule::kExpectTx, LintRule::kMapPitch}) {
+        LintRule::kFence, LintRule::kGpuFence, LintRule::kExpectTx, LintRule::kMapPitch}) {
     CAPTURE(to_string(rule));
     LintedKernel copy = plain;
     CHECK_FALSE(plant_violation(rule, &copy));
