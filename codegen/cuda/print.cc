@@ -280,7 +280,7 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   const int64_t copies = copies_;
   if (unrolls) copied_vars_.insert(loop.var->id);
   if (unrolls && extent != nullptr) copies_ *= extent->value;
-  line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
+  line(unrolls ? "#pragma unroll" : fmt::format("#pragma unroll {}", copies_in_flight(loop)));
   const bool is_long = extent != nullptr && extent->value > std::numeric_limits<int32_t>::max();
   open(fmt::format("for ({2} {0} = 0; {0} < {1}; ++{0})", name,
                    within(index_value(loop.extent), Prec::kAdd), is_long ? "pr_i64" : "int"));

@@ -22,6 +22,10 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kMaxVectorBytes = 16;
+/// Of a thread, for copies that it has asked for; and bytes of one.
+constexpr int64_t kInFlightRegisters = 32, kRegisterBytes = 4;
+/// The first with cp.async.
+constexpr int64_t kAmpere = 80;
 
 }  // namespace
 
@@ -209,6 +213,43 @@ bool KernelPrinter::element_copy(const Store& store) {
            ? fmt::format("pr_cp_async_zfill<{}>({}, {});", bytes, places, value(condition).text)
            : fmt::format("pr_cp_async<{}>({});", bytes, places));
   return true;
+}
+
+// Of a loop that copies into shared memory through registers: iterations that are written out, for all
+// of them to load before the first one stores; else 1.
+int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
+  int64_t lanes = 1;
+  Stmt body = loop.body;
+  while (const Loop* inner = body.as<Loop>()) {
+    const bool is_vector = inner->loop_kind == LoopKind::kVectorized;
+    const bool meets = attr_of(*inner, kSyncAttr).value_or(0) != 0;
+    if (meets || !(is_vector || is_lane_axis(inner->loop_kind))) return 1;
+    if (is_vector) lanes *= constant_or(inner->extent, 1);
+    body = inner->body;
+  }
+  const If* branch = body.as<If>();
+  if (branch != nullptr && !branch->else_body.defined()) body = branch->then_body;
+  if (const Loop* inner = body.as<Loop>();
+      inner != nullptr && inner->loop_kind == LoopKind::kVectorized) {
+    lanes *= constant_or(inner->extent, 1);
+    body = inner->body;
+  }
+  const Store* store = body.as<Store>();
+  if (store == nullptr) return 1;
+  Expr inside = store->value;
+  while (const Select* select = inside.as<Select>()) inside = select->on_true;
+  const Load* load = inside.as<Load>();
+  const int64_t bytes = lanes * byte_size(store->value.dtype());
+  const int64_t extent = constant_or(loop.extent, 1);
+  if (load == nullptr || buffer(store->buffer).scope != Scope::kShared ||
+      buffer(load->buffer).scope != Scope::kGlobal ||
+      (can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere)) {
+    return 1;
+  }
+  int64_t most = kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
+  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(extent, 1));
+  while (extent % most != 0) --most;
+  return most;
 }
 
 // Loads that need no condition come in vectors, the result goes out as one; between, a loop.

@@ -90,6 +90,7 @@ class KernelPrinter {
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   bool padded_copy(const ir::Loop& loop, const ir::Store& store);
   bool element_copy(const ir::Store& store);
+  int64_t copies_in_flight(const ir::Loop& loop) const;
   bool is_update(const ir::Loop& loop) const;
   bool vector_update(const ir::Loop& loop, const ir::Store& store);
   bool reads_vector(ir::Expr e, const ir::Loop& loop);

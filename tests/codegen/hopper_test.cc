@@ -91,6 +91,15 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   CHECK(b.swizzle_bytes == 64);
 }
 
+TEST_CASE("what threads fetch comes iterations ahead beside copies of the engine, too") {
+  const std::string text = source_of("matmul_wgmma_tma_threads").bytes;
+  CHECK(num_times(text, "pr_cp_async_zfill<8>(") == 2);
+  CHECK(num_times(text, "pr_tma_load_2d(") == 1);
+  CHECK(num_times(text, "pr_cp_async_wait<1>();") == 1);
+  CHECK(num_times(text, "pr_bar_sync(1, 128);") == 1);
+  CHECK(num_times(text, "pr_copy") == 0);
+}
+
 TEST_CASE("one group of products is in flight while the next one is issued") {
   const std::string text = source_of("matmul_wgmma_persistent").bytes;
   CHECK(num_times(text, "pr_wgmma_wait<1>();") == 1);
@@ -205,6 +214,16 @@ TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
   check_noticed("matmul_wgmma_tma", bugs);
 }
 
+TEST_CASE("mistakes in the waits of fetches beside a ring buffer are noticed") {
+  const TextBug bugs[] = {
+      {"threads do not meet", "pr_bar_sync(1, 128);", ""},
+      {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
+      {"a place is fetched to while products read it", "pr_wgmma_wait<0>();",
+       "pr_wgmma_wait<1>();"},
+  };
+  check_noticed("matmul_wgmma_tma_threads", bugs);
+}
+
 TEST_CASE("mistakes in what leaves through shared memory are noticed") {
   const TextBug bugs[] = {
       {"a slot is written before it is read", "pr_tma_store_wait<1>();", ""},
@@ -312,6 +331,39 @@ void check_on_host(const std::string& text, const codegen::Artifact& source) {
   INFO(outcome.measurement.detail << "\n" << source.bytes);
   REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
   CHECK(difference(*expected, outcome.outputs) == "");
+}
+
+// kProduct four times, T by threads, an iteration ahead.
+std::string fetched_by_threads(std::string_view value) {
+  std::string text = replaced(kProduct, "for k in 1 {", "for k in 4 {software_pipeline = 2} {");
+  text = replaced(text, "{bulk_copy = 1} { for j in 64 {\n        block \"S\"",
+                  "{bulk_copy = 1, pipeline_stage = 0, pipeline_order = 0} { for j in 64 {\n"
+                  "        block \"S\"");
+  text = replaced(text, "for i in 64 {bulk_copy = 1} { for j in 64 {",
+                  "for i in 32 {pipeline_stage = 0, pipeline_order = 1} {\n"
+                  "      for j in 128 bind(thread.x) {");
+  text = replaced(text, "\"T\" [v: S(64) = i, x: S(64) = j]",
+                  "\"T\" [v: S(64) = i*2 + j // 64, x: S(64) = j % 64]");
+  text = replaced(text, "bind(thread.y) { for kk in 4 {",
+                  "bind(thread.y) {pipeline_stage = 1, pipeline_order = 2} { for kk in 4 {");
+  return replaced(text, "T[v, x] = B[v, x]", "T[v, x] = " + std::string(value));
+}
+
+TEST_CASE("elements too small for cp.async are all loaded before the first one is stored") {
+  const std::string text = fetched_by_threads("B[v, x]");
+  const Result<codegen::Artifact> source = print(text);
+  // In front of the loop and in it.
+  CHECK(num_of(source, "#pragma unroll 32\n") == 2);
+  CHECK(num_of(source, "pr_cp_async<") == 0);
+  check_on_host(text, *source);
+}
+
+TEST_CASE("a fetch that reads what the engine brings stays in its iteration") {
+  const std::string text = fetched_by_threads("S[v, x] + B[v, x]");
+  const Result<codegen::Artifact> source = print(text);
+  CHECK(num_of(source, "pr_cp_async_wait") == 0);
+  CHECK(num_of(source, "pr_bar_sync(1, 128);") == 2);
+  check_on_host(text, *source);
 }
 
 TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {
