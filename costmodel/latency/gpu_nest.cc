@@ -26,6 +26,11 @@ constexpr double kFmaLatency = 4;
 constexpr double kTensorLatency = 18;
 constexpr double kSharedLatency = 24;
 constexpr double kGlobalLatency = 450;
+/// Where all threads of a block wait between two barriers and nothing else is under way: on an H100 256 such loads in a
+/// row took 133 us.
+constexpr double kColdLatency = 1000;
+/// The smallest copy of cp.async.
+constexpr double kLeastAsyncBytes = 4;
 /// Registers of a thread for what it has asked for.
 constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
@@ -88,6 +93,7 @@ class Counter {
         if (attr.key == "pipeline_stage") runs_ahead = attr.value == 0;
         if (attr.key != "software_pipeline" || !runs_ahead) continue;
         const Sym stages = table_.space().attr(loop, attr.key);
+        is_fetch_ = true;
         ahead_ = max(1, min(stages - 1, nest_.loops[i].extent));
       }
     }
@@ -180,6 +186,7 @@ class Counter {
       const Sym is_one = equal(loop.extent, 1);
       written_out_[i] = logical_and(is_open_, logical_or(copied_[i], is_one));
       is_open_ = written_out_[i];
+      if (innermost_.is(0)) innermost_ = select(copied_[i], 1, loop.extent);
       instances_ *= select(written_out_[i], loop.extent, 1);
       passes_ *= select(written_out_[i], 1, loop.extent);
       copies_ *= select(copied_[i], loop.extent, 1);
@@ -337,9 +344,18 @@ class Counter {
     }
     leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
-    if (a.is_read) {
-      out_.latency_cycles += batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
-    }
+    if (!a.is_read) return;
+    const Sym ahead = batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
+    const Sym piece = vector_ * static_cast<double>(a.element_bytes);
+    out_.latency_cycles +=
+        is_fetch_ ? select(less(piece, kLeastAsyncBytes), in_registers(), ahead) : ahead;
+  }
+
+  // Waits of a pipeline's fetch that goes through registers, as no cp.async has its size: for as many pieces at a time
+  // as the innermost loop has and code generation writes out (codegen/cuda/print_vector.cc).
+  Sym in_registers() const {
+    const Sym at_once = max(1, min(innermost_, kInFlightRegisters));
+    return passes_ / at_once * kColdLatency;
   }
 
   // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
@@ -469,6 +485,8 @@ class Counter {
   bool is_bulk_ = false;          // the copy engine's
   double holders_ = 1;            // lanes that hold between them what the nest moves
   Sym ahead_ = 1;                 // iterations that fetches are in flight
+  bool is_fetch_ = false;         // of a pipeline
+  Sym innermost_ = 0;             // iterations of the innermost loop, 1 if the code has them all
   std::vector<Sym> copied_;       // truth, by loop: the code has its iterations one after the other
   std::vector<Sym> written_out_;  // the same of innermost loops alone
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out
