@@ -185,9 +185,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
 void KernelPrinter::statement(Stmt s) {
   if (!s.defined() || failed_ || belongs_to_other_role(s)) return;
   visit(s, Overload{
-               [&](const Seq& n) {
-                 for (Stmt child : n.stmts) statement(child);
-               },
+               [&](const Seq& n) { sequence(n); },
                [&](const Loop& n) { loop(n); },
                [&](const Block& n) {
                  failed_ = prunerc::error(Diag::kInternal,
@@ -224,7 +222,7 @@ void KernelPrinter::loop(const Loop& loop) {
     in_products_ = false;
     line("pr_wgmma_commit();");
     const bool overlaps = current_ring_ != nullptr && current_ring_->overlaps;
-    line(fmt::format("pr_wgmma_wait<{:d}>();", overlaps));
+    if (!waits_later_) line(fmt::format("pr_wgmma_wait<{:d}>();", overlaps));
   }
   end_ring(loop);
 }

@@ -91,9 +91,22 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   CHECK(b.swizzle_bytes == 64);
 }
 
-TEST_CASE("what threads fetch comes iterations ahead beside copies of the engine, too") {
+// What threads fetch for later iterations is started behind the products of this one, before the wait for them.
+void check_fetches_meanwhile(const std::string& text, std::string_view fetch) {
+  INFO(text);
+  const std::size_t begin = text.find("pr_wgmma_commit();");
+  REQUIRE(begin != text.npos);
+  const std::size_t wait = text.find("pr_wgmma_wait<0>();", begin);
+  CHECK(text.find(fetch, begin) < wait);
+  CHECK(text.find("pr_cp_async_commit();", begin) < wait);
+  CHECK(text.rfind(fetch, begin) < begin);  // of the first tiles
+  CHECK(num_times(text, "pr_wgmma_wait<0>();") == 1);
+}
+
+TEST_CASE("what threads fetch comes while products run, beside copies of the engine, too") {
+  check_fetches_meanwhile(source_of("matmul_wgmma_cp_async").bytes, "pr_cp_async<16>(");
   const std::string text = source_of("matmul_wgmma_tma_threads").bytes;
-  CHECK(num_times(text, "pr_cp_async_zfill<8>(") == 2);
+  check_fetches_meanwhile(text, "pr_cp_async_zfill<8>(");
   CHECK(num_times(text, "pr_tma_load_2d(") == 1);
   CHECK(num_times(text, "pr_cp_async_wait<1>();") == 1);
   CHECK(num_times(text, "pr_bar_sync(1, 128);") == 1);
@@ -355,6 +368,7 @@ TEST_CASE("elements too small for cp.async are all loaded before the first one i
   // In front of the loop and in it.
   CHECK(num_of(source, "#pragma unroll 32\n") == 2);
   CHECK(num_of(source, "pr_cp_async<") == 0);
+  check_fetches_meanwhile(source->bytes, "#pragma unroll 32\n");
   check_on_host(text, *source);
 }
 
