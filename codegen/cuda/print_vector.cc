@@ -24,6 +24,8 @@ namespace {
 constexpr int64_t kMaxVectorBytes = 16;
 /// Of a thread, for copies that it has asked for; and bytes of one.
 constexpr int64_t kInFlightRegisters = 32, kRegisterBytes = 4;
+/// Copies of cp.async with addresses of their own.
+constexpr int64_t kAsyncCopies = 8;
 /// The first with cp.async.
 constexpr int64_t kAmpere = 80;
 
@@ -215,8 +217,9 @@ bool KernelPrinter::element_copy(const Store& store) {
   return true;
 }
 
-// Of a loop that copies into shared memory through registers: iterations that are written out, for all
-// of them to load before the first one stores; else 1.
+// Of a loop that copies into shared memory: iterations that are written out, for all of them to load
+// before the first one stores. cp.async needs no registers for that: beside products of warpgroups it
+// has them for addresses, most of which are the same from tile to tile.
 int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   int64_t lanes = 1;
   Stmt body = loop.body;
@@ -242,11 +245,13 @@ int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   const int64_t bytes = lanes * byte_size(store->value.dtype());
   const int64_t extent = constant_or(loop.extent, 1);
   if (load == nullptr || buffer(store->buffer).scope != Scope::kShared ||
-      buffer(load->buffer).scope != Scope::kGlobal ||
-      (can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere)) {
+      buffer(load->buffer).scope != Scope::kGlobal) {
     return 1;
   }
-  int64_t most = kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
+  const bool is_async = can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere;
+  if (is_async && (copies_ > 1 || !multiplies_in_warpgroups())) return 1;
+  int64_t most = is_async ? kAsyncCopies
+                          : kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
   most = std::clamp<int64_t>(most, 1, std::max<int64_t>(extent, 1));
   while (extent % most != 0) --most;
   return most;

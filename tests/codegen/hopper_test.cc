@@ -111,6 +111,8 @@ TEST_CASE("what threads fetch comes while products run, beside copies of the eng
   CHECK(num_times(text, "pr_cp_async_wait<1>();") == 1);
   CHECK(num_times(text, "pr_bar_sync(1, 128);") == 1);
   CHECK(num_times(text, "pr_copy") == 0);
+  // In the loop over tiles, where addresses are known from the tile before.
+  CHECK(num_times(text, "#pragma unroll 8\n") == 1);
 }
 
 TEST_CASE("one group of products is in flight while the next one is issued") {
