@@ -93,7 +93,7 @@ class Counter {
         if (attr.key == "pipeline_stage") runs_ahead = attr.value == 0;
         if (attr.key != "software_pipeline" || !runs_ahead) continue;
         const Sym stages = table_.space().attr(loop, attr.key);
-        is_fetch_ = true;
+        pipeline_ = static_cast<int>(i);
         ahead_ = max(1, min(stages - 1, nest_.loops[i].extent));
       }
     }
@@ -186,7 +186,8 @@ class Counter {
       const Sym is_one = equal(loop.extent, 1);
       written_out_[i] = logical_and(is_open_, logical_or(copied_[i], is_one));
       is_open_ = written_out_[i];
-      if (innermost_.is(0)) innermost_ = select(copied_[i], 1, loop.extent);
+      if (static_cast<int>(i) > pipeline_ && innermost_.is(0))
+        innermost_ = select(copied_[i], 1, loop.extent);
       instances_ *= select(written_out_[i], loop.extent, 1);
       passes_ *= select(written_out_[i], 1, loop.extent);
       copies_ *= select(copied_[i], loop.extent, 1);
@@ -348,7 +349,7 @@ class Counter {
     const Sym ahead = batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
     const Sym piece = vector_ * static_cast<double>(a.element_bytes);
     out_.latency_cycles +=
-        is_fetch_ ? select(less(piece, kLeastAsyncBytes), in_registers(), ahead) : ahead;
+        pipeline_ >= 0 ? select(less(piece, kLeastAsyncBytes), in_registers(), ahead) : ahead;
   }
 
   // Waits of a pipeline's fetch that goes through registers, as no cp.async has its size: for as many pieces at a time
@@ -485,7 +486,7 @@ class Counter {
   bool is_bulk_ = false;          // the copy engine's
   double holders_ = 1;            // lanes that hold between them what the nest moves
   Sym ahead_ = 1;                 // iterations that fetches are in flight
-  bool is_fetch_ = false;         // of a pipeline
+  int pipeline_ = -1;             // the loop that fetches run ahead in
   Sym innermost_ = 0;             // iterations of the innermost loop, 1 if the code has them all
   std::vector<Sym> copied_;       // truth, by loop: the code has its iterations one after the other
   std::vector<Sym> written_out_;  // the same of innermost loops alone
