@@ -271,6 +271,15 @@ NamedProgram narrow_product(int m, int n, int k) {
   return {"narrow", parse_or_die(text)};
 }
 
+TEST_CASE("beside what the engine brings threads fetch the other factor, in pieces of any size",
+          "[gpu]") {
+  Rng rng(23);
+  // Rows of B at multiples of 8, 4 and 2 bytes; of A at 4; of both at less than 16.
+  const int shapes[][3] = {
+      {100, 60, 200}, {64, 62, 328}, {130, 61, 136}, {70, 64, 202}, {65, 60, 197}};
+  for (const auto& [m, n, k] : shapes) check_sketch(narrow_product(m, n, k), 0, &rng, "64x64", 1);
+}
+
 TEST_CASE("long sums of few tiles have parts", "[gpu]") {
   Rng rng(17);
   const int shapes[][3] = {{64, 128, 1024}, {16, 200, 1000}, {100, 64, 512}};
