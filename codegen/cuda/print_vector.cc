@@ -217,27 +217,35 @@ bool KernelPrinter::element_copy(const Store& store) {
   return true;
 }
 
+namespace {
+
+// The store that is all there is below loops over lanes and conditions, and its lanes in a vector; null
+// if there is something else, or a barrier.
+const Store* only_store(Stmt s, int64_t* lanes) {
+  while (s.as<Store>() == nullptr) {
+    const If* branch = s.as<If>();
+    if (branch != nullptr && !branch->else_body.defined()) {
+      s = branch->then_body;
+      continue;
+    }
+    const Loop* loop = s.as<Loop>();
+    if (loop == nullptr || attr_of(*loop, kSyncAttr).value_or(0) != 0) return nullptr;
+    const bool is_vector = loop->loop_kind == LoopKind::kVectorized;
+    if (!is_vector && !is_lane_axis(loop->loop_kind)) return nullptr;
+    if (is_vector) *lanes *= constant_or(loop->extent, 1);
+    s = loop->body;
+  }
+  return s.as<Store>();
+}
+
+}  // namespace
+
 // Of a loop that copies into shared memory: iterations that are written out, for all of them to load
 // before the first one stores. cp.async needs no registers for that: beside products of warpgroups it
 // has them for addresses, most of which are the same from tile to tile.
 int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   int64_t lanes = 1;
-  Stmt body = loop.body;
-  while (const Loop* inner = body.as<Loop>()) {
-    const bool is_vector = inner->loop_kind == LoopKind::kVectorized;
-    const bool meets = attr_of(*inner, kSyncAttr).value_or(0) != 0;
-    if (meets || !(is_vector || is_lane_axis(inner->loop_kind))) return 1;
-    if (is_vector) lanes *= constant_or(inner->extent, 1);
-    body = inner->body;
-  }
-  const If* branch = body.as<If>();
-  if (branch != nullptr && !branch->else_body.defined()) body = branch->then_body;
-  if (const Loop* inner = body.as<Loop>();
-      inner != nullptr && inner->loop_kind == LoopKind::kVectorized) {
-    lanes *= constant_or(inner->extent, 1);
-    body = inner->body;
-  }
-  const Store* store = body.as<Store>();
+  const Store* store = only_store(loop.body, &lanes);
   if (store == nullptr) return 1;
   Expr inside = store->value;
   while (const Select* select = inside.as<Select>()) inside = select->on_true;
