@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kMaxVectorBytes = 16;
 /// Of a thread, for copies that it has asked for; and bytes of one.
 constexpr int64_t kInFlightRegisters = 32, kRegisterBytes = 4;
-/// Copies of cp.async with addresses of their own.
-constexpr int64_t kAsyncCopies = 8;
+/// Copies that each take addresses or a condition of their own.
+constexpr int64_t kOwnAddresses = 8;
 /// The first with cp.async.
 constexpr int64_t kAmpere = 80;
 
@@ -238,31 +238,40 @@ const Store* only_store(Stmt s, int64_t* lanes) {
   return s.as<Store>();
 }
 
+// Iterations of so many that are written out, `most` or, for no rest to remain, down to half of it.
+int64_t times_of(int64_t extent, int64_t most) {
+  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(extent, 1));
+  for (int64_t n = most; 2 * n >= most; --n) {
+    if (extent % n == 0) return n;
+  }
+  return most;
+}
+
 }  // namespace
 
 // Of a loop that copies into shared memory: iterations that are written out, for all of them to load
 // before the first one stores. cp.async needs no registers for that: beside products of warpgroups it
-// has them for addresses, most of which are the same from tile to tile.
+// has them for addresses, most of which are the same from tile to tile. Conditions of windows are not
+// multiplied elsewhere, and nothing is that is written out already.
 int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   int64_t lanes = 1;
   const Store* store = only_store(loop.body, &lanes);
-  if (store == nullptr) return 1;
+  if (store == nullptr || copies_ > 1) return 1;
   Expr inside = store->value;
   while (const Select* select = inside.as<Select>()) inside = select->on_true;
   const Load* load = inside.as<Load>();
-  const int64_t bytes = lanes * byte_size(store->value.dtype());
-  const int64_t extent = constant_or(loop.extent, 1);
   if (load == nullptr || buffer(store->buffer).scope != Scope::kShared ||
       buffer(load->buffer).scope != Scope::kGlobal) {
     return 1;
   }
+  const int64_t bytes = lanes * byte_size(store->value.dtype());
   const bool is_async = can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere;
-  if (is_async && (copies_ > 1 || !multiplies_in_warpgroups())) return 1;
-  int64_t most = is_async ? kAsyncCopies
-                          : kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
-  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(extent, 1));
-  while (extent % most != 0) --most;
-  return most;
+  const bool is_plain = !is_async && store->value.as<Load>() != nullptr;
+  if (!is_plain && !multiplies_in_warpgroups()) return 1;
+  const int64_t registers = kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
+  return times_of(constant_or(loop.extent, 1), is_plain   ? registers
+                                               : is_async ? kOwnAddresses
+                                                          : std::min(registers, kOwnAddresses));
 }
 
 // Loads that need no condition come in vectors, the result goes out as one; between, a loop.

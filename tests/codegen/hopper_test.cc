@@ -348,9 +348,11 @@ void check_on_host(const std::string& text, const codegen::Artifact& source) {
   CHECK(difference(*expected, outcome.outputs) == "");
 }
 
-// kProduct four times, T by threads, an iteration ahead.
-std::string fetched_by_threads(std::string_view value) {
-  std::string text = replaced(kProduct, "for k in 1 {", "for k in 4 {software_pipeline = 2} {");
+// kProduct four times, T by threads, so many iterations ahead.
+std::string fetched_by_threads(std::string_view value, int64_t ahead = 1) {
+  std::string text =
+      replaced(kProduct, "for k in 1 {",
+               "for k in 4 {software_pipeline = " + std::to_string(ahead + 1) + "} {");
   text = replaced(text, "{bulk_copy = 1} { for j in 64 {\n        block \"S\"",
                   "{bulk_copy = 1, pipeline_stage = 0, pipeline_order = 0} { for j in 64 {\n"
                   "        block \"S\"");
@@ -360,7 +362,8 @@ std::string fetched_by_threads(std::string_view value) {
   text = replaced(text, "\"T\" [v: S(64) = i, x: S(64) = j]",
                   "\"T\" [v: S(64) = i*2 + j // 64, x: S(64) = j % 64]");
   text = replaced(text, "bind(thread.y) { for kk in 4 {",
-                  "bind(thread.y) {pipeline_stage = 1, pipeline_order = 2} { for kk in 4 {");
+                  "bind(thread.y) {pipeline_stage = " + std::to_string(ahead) +
+                      ", pipeline_order = 2} { for kk in 4 {");
   return replaced(text, "T[v, x] = B[v, x]", "T[v, x] = " + std::string(value));
 }
 
@@ -372,6 +375,11 @@ TEST_CASE("elements too small for cp.async are all loaded before the first one i
   CHECK(num_of(source, "pr_cp_async<") == 0);
   check_fetches_meanwhile(source->bytes, "#pragma unroll 32\n");
   check_on_host(text, *source);
+  // The first tiles of two iterations are written out already.
+  CHECK(num_of(print(fetched_by_threads("B[v, x]", 2)), "#pragma unroll 32\n") == 1);
+  // A condition for each.
+  const std::string padded = fetched_by_threads("select(x < 60, B[v, x], 0f16)");
+  CHECK(num_of(print(padded), "#pragma unroll 8\n") == 2);
 }
 
 TEST_CASE("a fetch that reads what the engine brings stays in its iteration") {
