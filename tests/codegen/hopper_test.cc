@@ -390,6 +390,20 @@ TEST_CASE("a fetch that reads what the engine brings stays in its iteration") {
   check_on_host(text, *source);
 }
 
+TEST_CASE("a fetch that writes beside what the engine brings stays in its iteration") {
+  const std::string fetch = "      for i in 32 {pipeline_stage = 0, pipeline_order = 1} {";
+  const std::string text = replaced(fetched_by_threads("B[v, x]"), fetch,
+                                    R"(      for i in 16 {pipeline_stage = 0, pipeline_order = 1} {
+      for j in 128 bind(thread.x) {
+        block "S2" [v: S(32) = i*2 + j // 64, x: S(64) = j % 64] {swizzle_0 = 128} {
+          S[v, x] = B[v, x] } } }
+)" + fetch);
+  const Result<codegen::Artifact> source = print(text);
+  CHECK(num_of(source, "pr_cp_async_wait") == 0);
+  CHECK(num_of(source, "pr_tma_load_2d(") == 1);
+  check_on_host(text, *source);
+}
+
 TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {
   const std::size_t begin = kProduct.find("    for k in 1 {");
   const std::size_t end = kProduct.find("\n    for w in", begin) + 1;

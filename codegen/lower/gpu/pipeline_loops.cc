@@ -33,13 +33,14 @@ struct Pipeline {
   int64_t depth = 0;               // iterations that a fetch is ahead
 };
 
-// Does a fetch read what the engine brings in the same iteration? Of a later one that is not there yet.
-bool reads_bulk(const Pipeline& p) {
+// Does a fetch read or write what the engine brings in the same iteration? Of a later one that is not there yet.
+bool touches_bulk(const Pipeline& p) {
   std::set<BufferId> brought;
   for (const Loop* copy : p.bulk) brought.merge(stored_buffers(Stmt(copy)));
   return std::any_of(p.fetch.begin(), p.fetch.end(), [&](const Loop* fetch) {
-    const std::set<BufferId> read = loaded_buffers(Stmt(fetch));
-    return std::any_of(read.begin(), read.end(),
+    std::set<BufferId> touched = loaded_buffers(Stmt(fetch));
+    touched.merge(stored_buffers(Stmt(fetch)));
+    return std::any_of(touched.begin(), touched.end(),
                        [&](BufferId id) { return brought.count(id) != 0; });
   });
 }
@@ -61,7 +62,7 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
     if (*stage == 0 && !out.rest.empty()) return std::nullopt;
     (*stage != 0 ? out.rest : is_bulk_copy(*part) ? out.bulk : out.fetch).push_back(part);
   }
-  if (out.fetch.empty() || out.rest.empty() || reads_bulk(out)) return std::nullopt;
+  if (out.fetch.empty() || out.rest.empty() || touches_bulk(out)) return std::nullopt;
   // What threads share out among themselves alone: else one of them would wait for all others.
   const bool all_share = std::all_of(out.fetch.begin(), out.fetch.end(), [](const Loop* fetch) {
     return has_thread_loop(Stmt(fetch));
