@@ -31,6 +31,8 @@ constexpr double kGlobalLatency = 450;
 constexpr double kColdLatency = 1000;
 /// The smallest copy of cp.async.
 constexpr double kLeastAsyncBytes = 4;
+/// Smaller ones that code generation writes out; of padded tiles (codegen/cuda/print_vector.cc).
+constexpr double kCopiesAtOnce = 32, kPaddedAtOnce = 8;
 /// Registers of a thread for what it has asked for.
 constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
@@ -347,16 +349,21 @@ class Counter {
     // A store is waited for by nobody.
     if (!a.is_read) return;
     const Sym ahead = batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
-    const Sym piece = vector_ * static_cast<double>(a.element_bytes);
-    out_.latency_cycles +=
-        pipeline_ >= 0 ? select(less(piece, kLeastAsyncBytes), in_registers(), ahead) : ahead;
+    out_.latency_cycles += select(takes_registers(a), in_registers(), ahead);
   }
 
-  // Waits of a pipeline's fetch that goes through registers, as no cp.async has its size: for as many pieces at a time
-  // as the innermost loop has and code generation writes out (codegen/cuda/print_vector.cc).
+  // Truth: a pipeline's fetch that cp.async cannot make, as it is too small, turned, or computed.
+  Sym takes_registers(const NestAccess& a) const {
+    if (pipeline_ < 0) return 0;
+    if (!is_copy() || is_turned(a)) return 1;
+    return less(vector_ * static_cast<double>(a.element_bytes), kLeastAsyncBytes);
+  }
+
+  // Its waits: once for as many pieces as code generation writes out of the innermost loop.
   Sym in_registers() const {
-    const Sym at_once = max(1, min(innermost_, kInFlightRegisters));
-    return passes_ / at_once * kColdLatency;
+    const double most = !is_copy() ? 1 : nest_.conditions.empty() ? kCopiesAtOnce : kPaddedAtOnce;
+    const Sym pieces = max(1, innermost_);
+    return passes_ / pieces * ceil(pieces / most) * kColdLatency;
   }
 
   // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
