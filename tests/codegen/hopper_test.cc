@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <regex>
 #include <span>
 #include <string>
 #include <utility>
@@ -113,6 +114,26 @@ TEST_CASE("what threads fetch comes while products run, beside copies of the eng
   CHECK(num_times(text, "pr_copy") == 0);
   // In the loop over tiles, where addresses are known from the tile before.
   CHECK(num_times(text, "#pragma unroll 8\n") == 1);
+}
+
+TEST_CASE("what has arrived by cp.async passes a fence before threads meet and wgmma reads it") {
+  for (const char* const name :
+       {"matmul_wgmma_tma_threads", "matmul_wgmma_tma_threads_persistent"}) {
+    const std::string text = source_of(name).bytes;
+    INFO(text);
+    CHECK(std::regex_search(
+        text,
+        std::regex(
+            R"(pr_cp_async_wait<1>\(\);\s+pr_fence_proxy_async\(\);\s+pr_bar_sync\(1, 128\);)")));
+  }
+}
+
+TEST_CASE("threads meet before they fetch the first tiles of what a block computes next") {
+  const std::string text = source_of("matmul_wgmma_tma_threads_persistent").bytes;
+  INFO(text);
+  check_fetches_meanwhile(text, "pr_cp_async_zfill<8>(");
+  CHECK(num_times(text, "pr_bar_sync(1, 128);") == 2);
+  CHECK(num_times(text, "pr_tma_load_2d(") == 1);
 }
 
 TEST_CASE("one group of products is in flight while the next one is issued") {
@@ -237,6 +258,7 @@ TEST_CASE("mistakes in the waits of fetches beside a ring buffer are noticed") {
        "pr_wgmma_wait<1>();"},
   };
   check_noticed("matmul_wgmma_tma_threads", bugs);
+  check_noticed("matmul_wgmma_tma_threads_persistent", std::span(bugs).subspan(1));
 }
 
 TEST_CASE("mistakes in what leaves through shared memory are noticed") {
