@@ -425,7 +425,7 @@ class GpuWgmma {
                      : error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
 
-  // What the engine cannot bring threads fetch, as many tiles ahead. Beside what they transpose they fetch both factors.
+  // What the engine cannot bring threads fetch, as many tiles ahead; both factors where they transpose one.
   Result<void> bring(const Product& p) {
     std::vector<Factor> factors;
     for (const int i : {p.a, p.b}) {
