@@ -219,12 +219,14 @@ bool KernelPrinter::element_copy(const Store& store) {
 
 namespace {
 
-// The store that is all there is below loops over lanes and conditions, and its lanes in a vector; null
-// if there is something else, or a barrier.
-const Store* only_store(Stmt s, int64_t* lanes) {
+// The store that is all there is in a loop, below others over lanes and conditions, and its lanes in a
+// vector; null if there is something else, or a barrier. Do conditions differ from iteration to iteration?
+const Store* only_store(const Loop& around, int64_t* lanes, bool* is_guarded) {
+  Stmt s = around.body;
   while (s.as<Store>() == nullptr) {
     const If* branch = s.as<If>();
     if (branch != nullptr && !branch->else_body.defined()) {
+      *is_guarded = *is_guarded || mentions(branch->condition, around.var->id);
       s = branch->then_body;
       continue;
     }
@@ -255,7 +257,8 @@ int64_t times_of(int64_t extent, int64_t most) {
 // multiplied elsewhere, and nothing is that is written out already.
 int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   int64_t lanes = 1;
-  const Store* store = only_store(loop.body, &lanes);
+  bool is_guarded = false;
+  const Store* store = only_store(loop, &lanes, &is_guarded);
   if (store == nullptr || copies_ > 1) return 1;
   Expr inside = store->value;
   while (const Select* select = inside.as<Select>()) inside = select->on_true;
@@ -266,7 +269,7 @@ int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
   }
   const int64_t bytes = lanes * byte_size(store->value.dtype());
   const bool is_async = can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere;
-  const bool is_plain = !is_async && store->value.as<Load>() != nullptr;
+  const bool is_plain = !is_async && !is_guarded && store->value.as<Load>() != nullptr;
   if (!is_plain && !multiplies_in_warpgroups()) return 1;
   const int64_t registers = kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
   return times_of(constant_or(loop.extent, 1), is_plain   ? registers
