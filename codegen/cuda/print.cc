@@ -185,9 +185,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
 void KernelPrinter::statement(Stmt s) {
   if (!s.defined() || failed_ || belongs_to_other_role(s)) return;
   visit(s, Overload{
-               [&](const Seq& n) {
-                 for (Stmt child : n.stmts) statement(child);
-               },
+               [&](const Seq& n) { sequence(n); },
                [&](const Loop& n) { loop(n); },
                [&](const Block& n) {
                  failed_ = prunerc::error(Diag::kInternal,
@@ -224,7 +222,7 @@ void KernelPrinter::loop(const Loop& loop) {
     in_products_ = false;
     line("pr_wgmma_commit();");
     const bool overlaps = current_ring_ != nullptr && current_ring_->overlaps;
-    line(fmt::format("pr_wgmma_wait<{:d}>();", overlaps));
+    if (!waits_later_) line(fmt::format("pr_wgmma_wait<{:d}>();", overlaps));
   }
   end_ring(loop);
 }
@@ -280,7 +278,7 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   const int64_t copies = copies_;
   if (unrolls) copied_vars_.insert(loop.var->id);
   if (unrolls && extent != nullptr) copies_ *= extent->value;
-  line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
+  line(unrolls ? "#pragma unroll" : fmt::format("#pragma unroll {}", copies_in_flight(loop)));
   const bool is_long = extent != nullptr && extent->value > std::numeric_limits<int32_t>::max();
   open(fmt::format("for ({2} {0} = 0; {0} < {1}; ++{0})", name,
                    within(index_value(loop.extent), Prec::kAdd), is_long ? "pr_i64" : "int"));

@@ -22,6 +22,12 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kMaxVectorBytes = 16;
+/// Of a thread, for copies that it has asked for; and bytes of one.
+constexpr int64_t kInFlightRegisters = 32, kRegisterBytes = 4;
+/// Copies that each take addresses or a condition of their own.
+constexpr int64_t kOwnAddresses = 8;
+/// The first with cp.async.
+constexpr int64_t kAmpere = 80;
 
 }  // namespace
 
@@ -209,6 +215,66 @@ bool KernelPrinter::element_copy(const Store& store) {
            ? fmt::format("pr_cp_async_zfill<{}>({}, {});", bytes, places, value(condition).text)
            : fmt::format("pr_cp_async<{}>({});", bytes, places));
   return true;
+}
+
+namespace {
+
+// The store that is all there is in a loop, below others over lanes and conditions, and its lanes in a
+// vector; null if there is something else, or a barrier. Do conditions differ from iteration to iteration?
+const Store* only_store(const Loop& around, int64_t* lanes, bool* is_guarded) {
+  Stmt s = around.body;
+  while (s.as<Store>() == nullptr) {
+    const If* branch = s.as<If>();
+    if (branch != nullptr && !branch->else_body.defined()) {
+      *is_guarded = *is_guarded || mentions(branch->condition, around.var->id);
+      s = branch->then_body;
+      continue;
+    }
+    const Loop* loop = s.as<Loop>();
+    if (loop == nullptr || attr_of(*loop, kSyncAttr).value_or(0) != 0) return nullptr;
+    const bool is_vector = loop->loop_kind == LoopKind::kVectorized;
+    if (!is_vector && !is_lane_axis(loop->loop_kind)) return nullptr;
+    if (is_vector) *lanes *= constant_or(loop->extent, 1);
+    s = loop->body;
+  }
+  return s.as<Store>();
+}
+
+// Iterations of so many that are written out, `most` or, for no rest to remain, down to half of it.
+int64_t times_of(int64_t extent, int64_t most) {
+  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(extent, 1));
+  for (int64_t n = most; 2 * n >= most; --n) {
+    if (extent % n == 0) return n;
+  }
+  return most;
+}
+
+}  // namespace
+
+// Of a loop that copies into shared memory: iterations that are written out, for all of them to load
+// before the first one stores. cp.async needs no registers for that: beside products of warpgroups it
+// has them for addresses, most of which are the same from tile to tile. Conditions of windows are not
+// multiplied elsewhere, and nothing is that is written out already.
+int64_t KernelPrinter::copies_in_flight(const Loop& loop) const {
+  int64_t lanes = 1;
+  bool is_guarded = false;
+  const Store* store = only_store(loop, &lanes, &is_guarded);
+  if (store == nullptr || copies_ > 1) return 1;
+  Expr inside = store->value;
+  while (const Select* select = inside.as<Select>()) inside = select->on_true;
+  const Load* load = inside.as<Load>();
+  if (load == nullptr || buffer(store->buffer).scope != Scope::kShared ||
+      buffer(load->buffer).scope != Scope::kGlobal) {
+    return 1;
+  }
+  const int64_t bytes = lanes * byte_size(store->value.dtype());
+  const bool is_async = can_be_async(*store, *load, bytes) && target_.compute_capability >= kAmpere;
+  const bool is_plain = !is_async && !is_guarded && store->value.as<Load>() != nullptr;
+  if (!is_plain && !multiplies_in_warpgroups()) return 1;
+  const int64_t registers = kInFlightRegisters * kRegisterBytes / std::max(bytes, kRegisterBytes);
+  return times_of(constant_or(loop.extent, 1), is_plain   ? registers
+                                               : is_async ? kOwnAddresses
+                                                          : std::min(registers, kOwnAddresses));
 }
 
 // Loads that need no condition come in vectors, the result goes out as one; between, a loop.

@@ -209,12 +209,7 @@ bool KernelPrinter::overlaps_products(const Loop& loop, const RingBuffer& ring) 
   const std::optional<int64_t> extent = constant_value(loop.extent);
   const Expr one = b_.int_imm(1);
   if (extent ? *extent < 2 : prove(b_.le(one, loop.extent), ranges_) != Proof::kYes) return false;
-  Stmt s = without_copies(b_, loop.body);
-  while (const Loop* inner = s.as<Loop>()) {
-    if (!is_lane_axis(inner->loop_kind)) break;
-    s = inner->body;
-  }
-  return s.as<Loop>() != nullptr && is_product_nest(s);
+  return only_multiplies(without_copies(b_, loop.body));
 }
 
 std::size_t KernelPrinter::producer_axis() const {

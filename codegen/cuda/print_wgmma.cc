@@ -48,6 +48,57 @@ bool KernelPrinter::is_product_nest(Stmt s) const {
   return intrinsic != nullptr ? is_wgmma(*intrinsic) : is_product_nest(loop->body);
 }
 
+// The same below loops over lanes.
+bool KernelPrinter::only_multiplies(Stmt s) const {
+  const Loop* loop = s.as<Loop>();
+  for (; loop != nullptr && is_lane_axis(loop->loop_kind); loop = s.as<Loop>()) s = loop->body;
+  return loop != nullptr && is_product_nest(s);
+}
+
+// Where the products stand that all statements from `first` on up to them fetch ahead of, if nothing
+// forbids to issue these fetches behind them; else `first`.
+std::size_t KernelPrinter::products_behind(const Seq& seq, std::size_t first) const {
+  const auto meets = [](const Loop& loop) {
+    return attr_of(loop, kSyncAttr).value_or(0) != 0 || attr_of(loop, kWaitAttr).has_value();
+  };
+  std::set<BufferId> read;
+  std::size_t i = first;
+  for (; i < seq.stmts.size(); ++i) {
+    const Loop* loop = seq.stmts[i].as<Loop>();
+    if (loop == nullptr || !attr_of(*loop, kAheadAttr)) break;
+    const std::set<BufferId> stored = stored_buffers(seq.stmts[i]);
+    const bool is_shared = std::all_of(stored.begin(), stored.end(), [&](BufferId id) {
+      return buffer(id).scope == Scope::kShared;
+    });
+    if (!is_shared || any_loop(i == first ? loop->body : seq.stmts[i], meets)) return first;
+    read.merge(loaded_buffers(seq.stmts[i]));
+  }
+  if (i == first || i == seq.stmts.size()) return first;
+  const Stmt products = seq.stmts[i];
+  if (!only_multiplies(products) || any_loop(products, meets)) return first;
+  const std::set<BufferId> sums = stored_buffers(products);
+  const bool reads_sums =
+      std::any_of(sums.begin(), sums.end(), [&](BufferId id) { return read.count(id) != 0; });
+  return reads_sums ? first : i;
+}
+
+// Fetches for later iterations are issued behind the products of this one, which run meanwhile.
+void KernelPrinter::sequence(const Seq& seq) {
+  for (std::size_t i = 0; i < seq.stmts.size(); ++i) {
+    const std::size_t products = role_ == Role::kProducer ? i : products_behind(seq, i);
+    if (products == i) {
+      statement(seq.stmts[i]);
+      continue;
+    }
+    meet(*seq.stmts[i].as<Loop>());
+    waits_later_ = true;
+    statement(seq.stmts[products]);
+    waits_later_ = false;
+    for (; i < products; ++i) nest_of(*seq.stmts[i].as<Loop>());
+    line("pr_wgmma_wait<0>();");
+  }
+}
+
 bool KernelPrinter::multiplies_in_warpgroups() const {
   return any_loop(kernel_.body, [](const Loop& loop) {
     const TensorIntrinsic* intrinsic = warp_intrinsic(loop);

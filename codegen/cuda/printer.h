@@ -90,6 +90,7 @@ class KernelPrinter {
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   bool padded_copy(const ir::Loop& loop, const ir::Store& store);
   bool element_copy(const ir::Store& store);
+  int64_t copies_in_flight(const ir::Loop& loop) const;
   bool is_update(const ir::Loop& loop) const;
   bool vector_update(const ir::Loop& loop, const ir::Store& store);
   bool reads_vector(ir::Expr e, const ir::Loop& loop);
@@ -119,6 +120,9 @@ class KernelPrinter {
     bool is_transposed;
   };
   bool is_product_nest(ir::Stmt s) const;
+  bool only_multiplies(ir::Stmt s) const;
+  std::size_t products_behind(const ir::Seq& seq, std::size_t first) const;
+  void sequence(const ir::Seq& seq);
   bool multiplies_in_warpgroups() const;
   bool stores_swizzled(ir::Stmt s) const;
   bool is_multiple(ir::Expr e, int64_t of);
@@ -259,6 +263,7 @@ class KernelPrinter {
   Role role_ = Role::kBoth;
   int64_t cluster_ = 1;          // blocks along x that give each other what they all read
   bool in_products_ = false;     // of a warpgroup
+  bool waits_later_ = false;     // for those, behind fetches that run meanwhile
   bool writes_factors_ = false;  // threads write what wgmma reads
   int64_t unroll_limit_ = 0;     // statements and conditions of a loop, in all its copies
   int64_t copies_ = 1;           // of the code at hand, by unrolled loops around it

@@ -26,6 +26,13 @@ constexpr double kFmaLatency = 4;
 constexpr double kTensorLatency = 18;
 constexpr double kSharedLatency = 24;
 constexpr double kGlobalLatency = 450;
+/// Where all threads of a block wait between two barriers and nothing else is under way: on an H100 256 such loads in a
+/// row took 133 us.
+constexpr double kColdLatency = 1000;
+/// The smallest copy of cp.async.
+constexpr double kLeastAsyncBytes = 4;
+/// Smaller ones that code generation writes out; of padded tiles (codegen/cuda/print_vector.cc).
+constexpr double kCopiesAtOnce = 32, kPaddedAtOnce = 8;
 /// Registers of a thread for what it has asked for.
 constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
@@ -93,6 +100,7 @@ class Counter {
         if (attr.key == "pipeline_stage") runs_ahead = attr.value == 0;
         if (attr.key != "software_pipeline" || !runs_ahead) continue;
         const Sym stages = table_.space().attr(loop, attr.key);
+        pipeline_ = static_cast<int>(i);
         ahead_ = max(1, min(stages - 1, nest_.loops[i].extent));
       }
     }
@@ -185,6 +193,8 @@ class Counter {
       const Sym is_one = equal(loop.extent, 1);
       written_out_[i] = logical_and(is_open_, logical_or(copied_[i], is_one));
       is_open_ = written_out_[i];
+      if (static_cast<int>(i) > pipeline_ && innermost_.is(0))
+        innermost_ = select(copied_[i], 1, loop.extent);
       instances_ *= select(written_out_[i], loop.extent, 1);
       passes_ *= select(written_out_[i], 1, loop.extent);
       copies_ *= select(copied_[i], loop.extent, 1);
@@ -340,9 +350,23 @@ class Counter {
     }
     leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
-    if (a.is_read) {
-      out_.latency_cycles += batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
-    }
+    if (!a.is_read) return;
+    const Sym ahead = batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
+    out_.latency_cycles += select(takes_registers(a), in_registers(), ahead);
+  }
+
+  // Truth: a pipeline's fetch that cp.async cannot make, as it is too small, turned, or computed.
+  Sym takes_registers(const NestAccess& a) const {
+    if (pipeline_ < 0) return 0;
+    if (!is_copy() || is_turned(a)) return 1;
+    return less(vector_ * static_cast<double>(a.element_bytes), kLeastAsyncBytes);
+  }
+
+  // Its waits: once for as many pieces as code generation writes out of the innermost loop.
+  Sym in_registers() const {
+    const double most = !is_copy() ? 1 : nest_.conditions.empty() ? kCopiesAtOnce : kPaddedAtOnce;
+    const Sym pieces = max(1, innermost_);
+    return passes_ / pieces * ceil(pieces / most) * kColdLatency;
   }
 
   // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
@@ -480,6 +504,8 @@ class Counter {
   bool is_bulk_ = false;          // the copy engine's
   double holders_ = 1;            // lanes that hold between them what the nest moves
   Sym ahead_ = 1;                 // iterations that fetches are in flight
+  int pipeline_ = -1;             // the loop that fetches run ahead in
+  Sym innermost_ = 0;             // iterations of the innermost loop, 1 if the code has them all
   std::vector<Sym> copied_;       // truth, by loop: the code has its iterations one after the other
   std::vector<Sym> written_out_;  // the same of innermost loops alone
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out

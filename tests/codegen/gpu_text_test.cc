@@ -244,6 +244,35 @@ program p(A: f32[128], C: f32[1]) -> (B: f32[128]) {
   CHECK(num_times(text_with("select(A[w] < 0f32, A[w]*2f32, T[w])"), "pr_load<16>") == 1);
 }
 
+TEST_CASE("plain copies to shared memory are written out as far as registers go", "[gpu]") {
+  const auto copied = [](int rows, const std::string& value, const std::string& guard = "") {
+    const std::string text = R"(
+program p(A: f32[ROWS, 64]) -> (C: f32[ROWS, 64]) {
+  buffer S: f32[ROWS, 64] shared
+  for b in 1 bind(block.x) {
+    for i in ROWS { for t in 64 bind(thread.x) {
+      block "S" [v: S(ROWS) = i, w: S(64) = t] { GUARD S[v, w] = VALUE } } }
+    for i in ROWS { for t in 64 bind(thread.x) {
+      block "C" [v: S(ROWS) = i, w: S(64) = t] { C[v, w] = S[v, 63 - w] } } }
+  }
+})";
+    const std::string number = std::to_string(rows);
+    std::string filled = std::regex_replace(text, std::regex("ROWS"), number);
+    filled = replaced(replaced(filled, "GUARD", guard), "VALUE", value);
+    const Result<codegen::Artifact> kernels = kernels_of(filled);
+    REQUIRE_OK(kernels);
+    return kernels->bytes;
+  };
+  // All of them, a divisor that is not much less than 32, else 32 and a rest.
+  CHECK(num_times(copied(20, "A[v, w]"), "#pragma unroll 20\n") == 1);
+  CHECK(num_times(copied(40, "A[v, w]"), "#pragma unroll 20\n") == 1);
+  CHECK(num_times(copied(37, "A[v, w]"), "#pragma unroll 32\n") == 1);
+  // Loops over results of arithmetic and conditions are left as they are.
+  CHECK(num_times(copied(20, "A[v, w] + 1f32"), "#pragma unroll 1\n") == 2);
+  CHECK(num_times(copied(20, "select(w < 60, A[v, w], 0f32)"), "#pragma unroll 1\n") == 2);
+  CHECK(num_times(copied(20, "A[v, w] }", "if v*3 + w < 100 {"), "#pragma unroll 20\n") == 0);
+}
+
 TEST_CASE("a quotient is approximate unless something makes a jump of it", "[gpu]") {
   const auto quotient = [](const std::string& value, const std::string& type = "f32") {
     return num_times(

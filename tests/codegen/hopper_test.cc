@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <regex>
 #include <span>
 #include <string>
 #include <utility>
@@ -89,6 +90,50 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   CHECK(b.box_rows == 64);
   CHECK(b.box_cols == 32);
   CHECK(b.swizzle_bytes == 64);
+}
+
+// What threads fetch for later iterations is started behind the products of this one, before the wait for them.
+void check_fetches_meanwhile(const std::string& text, std::string_view fetch) {
+  INFO(text);
+  const std::size_t begin = text.find("pr_wgmma_commit();");
+  REQUIRE(begin != text.npos);
+  const std::size_t wait = text.find("pr_wgmma_wait<0>();", begin);
+  CHECK(text.find(fetch, begin) < wait);
+  CHECK(text.find("pr_cp_async_commit();", begin) < wait);
+  CHECK(text.rfind(fetch, begin) < begin);  // of the first tiles
+  CHECK(num_times(text, "pr_wgmma_wait<0>();") == 1);
+}
+
+TEST_CASE("what threads fetch comes while products run, beside copies of the engine, too") {
+  check_fetches_meanwhile(source_of("matmul_wgmma_cp_async").bytes, "pr_cp_async<16>(");
+  const std::string text = source_of("matmul_wgmma_tma_threads").bytes;
+  check_fetches_meanwhile(text, "pr_cp_async_zfill<8>(");
+  CHECK(num_times(text, "pr_tma_load_2d(") == 1);
+  CHECK(num_times(text, "pr_cp_async_wait<1>();") == 1);
+  CHECK(num_times(text, "pr_bar_sync(1, 128);") == 1);
+  CHECK(num_times(text, "pr_copy") == 0);
+  // In the loop over tiles, where addresses are known from the tile before.
+  CHECK(num_times(text, "#pragma unroll 8\n") == 1);
+}
+
+TEST_CASE("what has arrived by cp.async passes a fence before threads meet and wgmma reads it") {
+  for (const char* const name :
+       {"matmul_wgmma_tma_threads", "matmul_wgmma_tma_threads_persistent"}) {
+    const std::string text = source_of(name).bytes;
+    INFO(text);
+    CHECK(std::regex_search(
+        text,
+        std::regex(
+            R"(pr_cp_async_wait<1>\(\);\s+pr_fence_proxy_async\(\);\s+pr_bar_sync\(1, 128\);)")));
+  }
+}
+
+TEST_CASE("threads meet before they fetch the first tiles of what a block computes next") {
+  const std::string text = source_of("matmul_wgmma_tma_threads_persistent").bytes;
+  INFO(text);
+  check_fetches_meanwhile(text, "pr_cp_async_zfill<8>(");
+  CHECK(num_times(text, "pr_bar_sync(1, 128);") == 2);
+  CHECK(num_times(text, "pr_tma_load_2d(") == 1);
 }
 
 TEST_CASE("one group of products is in flight while the next one is issued") {
@@ -205,6 +250,17 @@ TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
   check_noticed("matmul_wgmma_tma", bugs);
 }
 
+TEST_CASE("mistakes in the waits of fetches beside a ring buffer are noticed") {
+  const TextBug bugs[] = {
+      {"threads do not meet", "pr_bar_sync(1, 128);", ""},
+      {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
+      {"a place is fetched to while products read it", "pr_wgmma_wait<0>();",
+       "pr_wgmma_wait<1>();"},
+  };
+  check_noticed("matmul_wgmma_tma_threads", bugs);
+  check_noticed("matmul_wgmma_tma_threads_persistent", std::span(bugs).subspan(1));
+}
+
 TEST_CASE("mistakes in what leaves through shared memory are noticed") {
   const TextBug bugs[] = {
       {"a slot is written before it is read", "pr_tma_store_wait<1>();", ""},
@@ -312,6 +368,62 @@ void check_on_host(const std::string& text, const codegen::Artifact& source) {
   INFO(outcome.measurement.detail << "\n" << source.bytes);
   REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
   CHECK(difference(*expected, outcome.outputs) == "");
+}
+
+// kProduct four times, T by threads, so many iterations ahead.
+std::string fetched_by_threads(std::string_view value, int64_t ahead = 1) {
+  std::string text =
+      replaced(kProduct, "for k in 1 {",
+               "for k in 4 {software_pipeline = " + std::to_string(ahead + 1) + "} {");
+  text = replaced(text, "{bulk_copy = 1} { for j in 64 {\n        block \"S\"",
+                  "{bulk_copy = 1, pipeline_stage = 0, pipeline_order = 0} { for j in 64 {\n"
+                  "        block \"S\"");
+  text = replaced(text, "for i in 64 {bulk_copy = 1} { for j in 64 {",
+                  "for i in 32 {pipeline_stage = 0, pipeline_order = 1} {\n"
+                  "      for j in 128 bind(thread.x) {");
+  text = replaced(text, "\"T\" [v: S(64) = i, x: S(64) = j]",
+                  "\"T\" [v: S(64) = i*2 + j // 64, x: S(64) = j % 64]");
+  text = replaced(text, "bind(thread.y) { for kk in 4 {",
+                  "bind(thread.y) {pipeline_stage = " + std::to_string(ahead) +
+                      ", pipeline_order = 2} { for kk in 4 {");
+  return replaced(text, "T[v, x] = B[v, x]", "T[v, x] = " + std::string(value));
+}
+
+TEST_CASE("elements too small for cp.async are all loaded before the first one is stored") {
+  const std::string text = fetched_by_threads("B[v, x]");
+  const Result<codegen::Artifact> source = print(text);
+  // In front of the loop and in it.
+  CHECK(num_of(source, "#pragma unroll 32\n") == 2);
+  CHECK(num_of(source, "pr_cp_async<") == 0);
+  check_fetches_meanwhile(source->bytes, "#pragma unroll 32\n");
+  check_on_host(text, *source);
+  // The first tiles of two iterations are written out already.
+  CHECK(num_of(print(fetched_by_threads("B[v, x]", 2)), "#pragma unroll 32\n") == 1);
+  // A condition for each.
+  const std::string padded = fetched_by_threads("select(x < 60, B[v, x], 0f16)");
+  CHECK(num_of(print(padded), "#pragma unroll 8\n") == 2);
+}
+
+TEST_CASE("a fetch that reads what the engine brings stays in its iteration") {
+  const std::string text = fetched_by_threads("S[v, x] + B[v, x]");
+  const Result<codegen::Artifact> source = print(text);
+  CHECK(num_of(source, "pr_cp_async_wait") == 0);
+  CHECK(num_of(source, "pr_bar_sync(1, 128);") == 2);
+  check_on_host(text, *source);
+}
+
+TEST_CASE("a fetch that writes beside what the engine brings stays in its iteration") {
+  const std::string fetch = "      for i in 32 {pipeline_stage = 0, pipeline_order = 1} {";
+  const std::string text = replaced(fetched_by_threads("B[v, x]"), fetch,
+                                    R"(      for i in 16 {pipeline_stage = 0, pipeline_order = 1} {
+      for j in 128 bind(thread.x) {
+        block "S2" [v: S(32) = i*2 + j // 64, x: S(64) = j % 64] {swizzle_0 = 128} {
+          S[v, x] = B[v, x] } } }
+)" + fetch);
+  const Result<codegen::Artifact> source = print(text);
+  CHECK(num_of(source, "pr_cp_async_wait") == 0);
+  CHECK(num_of(source, "pr_tma_load_2d(") == 1);
+  check_on_host(text, *source);
 }
 
 TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {

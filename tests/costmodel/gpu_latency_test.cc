@@ -265,6 +265,68 @@ TEST_CASE(
   CHECK(waits == Approx(64 * 450 * (1 - 1 / 3.0) / kA100.platform.clock_ghz));
 }
 
+// Tiles of 128 x 64, a row by each thread in pieces of so many elements of two bytes.
+ir::Program pieces_fetched(int64_t lanes, int64_t ahead, const char* type = "f16",
+                           const char* value = "A[i0, j0]") {
+  return parse_or_die(fmt::format(R"(program p(A: {4}[16896, 4096]) -> (C: f16[16896, 64]) {{
+  buffer S: f16[16896, 4096] shared
+  for b in 132 @L0 bind(block.x) {{ for k in 64 @L1 {{software_pipeline={1}}} {{
+    for c in {3} @L2 {{pipeline_stage=0, pipeline_order=0}} {{ for t in 128 @L3 bind(thread.x) {{ for v in {0} @L4 vectorized {{
+      block "S" @B0 [i0: S(16896) = b * 128 + t, j0: S(4096) = k * 64 + c * {0} + v] {{
+        reads A[i0, j0] writes S[i0, j0] S[i0, j0] = {5} }} }} }} }}
+    for t1 in 128 @L5 bind(thread.x) {{pipeline_stage={2}, pipeline_order=1}} {{ for v1 in 64 @L6 {{
+      block "C" @B1 [i1: S(16896) = b * 128 + t1, j1: S(64) = v1, k1: R(64) = k] {{
+        reads S[i1, k1 * 64 + j1] writes C[i1, j1] init {{ C[i1, j1] = 0f16 }}
+        C[i1, j1] = C[i1, j1] + S[i1, k1 * 64 + j1] }} }} }} }} }} }})",
+                                  lanes, ahead + 1, ahead, 64 / lanes, type, value));
+}
+
+// The same of bytes, by blocks whose rows become columns.
+ir::Program turned_blocks_fetched(int64_t ahead) {
+  return parse_or_die(fmt::format(R"(program p(A: i8[4096, 16896]) -> (C: i8[16896, 64]) {{
+  buffer S: i8[16896, 4096] shared
+  for b in 132 @L0 bind(block.x) {{ for k in 64 @L1 {{software_pipeline={0}}} {{
+    for c in 4 @L2 {{pipeline_stage=0, pipeline_order=0}} {{ for t in 128 @L3 bind(thread.x) {{
+      for r in 4 @L4 unrolled {{ for v in 4 @L5 vectorized {{
+        block "S" @B0 [i0: S(16896) = b * 128 + t % 32 * 4 + r, j0: S(4096) = k * 64 + c * 16 + t // 32 * 4 + v] {{
+          reads A[j0, i0] writes S[i0, j0] S[i0, j0] = A[j0, i0] }} }} }} }} }}
+    for t1 in 128 @L6 bind(thread.x) {{pipeline_stage={1}, pipeline_order=1}} {{ for v1 in 64 @L7 {{
+      block "C" @B1 [i1: S(16896) = b * 128 + t1, j1: S(64) = v1, k1: R(64) = k] {{
+        reads S[i1, k1 * 64 + j1] writes C[i1, j1] init {{ C[i1, j1] = 0i8 }}
+        C[i1, j1] = C[i1, j1] + S[i1, k1 * 64 + j1] }} }} }} }} }} }})",
+                                  ahead + 1, ahead));
+}
+
+TEST_CASE("fetches too small for cp.async are waited for in each iteration, a batch at a time") {
+  const auto latency = [](int64_t lanes, int64_t ahead) {
+    return part_ns(pieces_fetched(lanes, ahead), TermPart::kLatency);
+  };
+  const double per_ns = kA100.platform.clock_ghz;
+  CHECK(latency(2, 1) - latency(2, 3) == Approx(64 * 32 * 450 * (1 - 1 / 3.0) / per_ns));
+  CHECK(latency(1, 1) == Approx(latency(1, 3)));
+  CHECK(latency(1, 1) > 64 * 1000 / per_ns);
+}
+
+TEST_CASE("fetches that convert or turn what they read are waited for in each iteration") {
+  const auto latency = [](const ir::Program& program) {
+    return part_ns(program, TermPart::kLatency);
+  };
+  const double wait = 64 * 1000 / kA100.platform.clock_ghz;
+  const auto converted = [](int64_t ahead) {
+    return pieces_fetched(2, ahead, "f32", "f16(A[i0, j0])");
+  };
+  CHECK(latency(converted(1)) == Approx(latency(converted(3))));
+  CHECK(latency(converted(3)) - latency(pieces_fetched(2, 3)) ==
+        Approx(32 * wait * (1 - 0.45 / 3)));
+  CHECK(latency(turned_blocks_fetched(1)) == Approx(latency(turned_blocks_fetched(3))));
+  // Zeros beside a tile are neither, but fewer are written out: eight at a time, not 32.
+  const auto padded = [](int64_t lanes, int64_t ahead) {
+    return pieces_fetched(lanes, ahead, "f16", "select(j0 < 4000, A[i0, j0], 0f16)");
+  };
+  CHECK(latency(padded(2, 3)) < latency(padded(2, 1)));
+  CHECK(latency(padded(1, 1)) - latency(pieces_fetched(1, 1)) == Approx((8 - 2) * wait));
+}
+
 // Tiles of 64 x 16, a row of 16 after the other, by vectors of so many elements.
 ir::Program rows_fetched(int64_t lanes) {
   return parse_or_die(fmt::format(

@@ -1,5 +1,6 @@
 // Sketches with wgmma, executed on the host: every kind of product, each with the next sketch.
 #include "codegen/codegen.h"
+#include "codegen/cuda/nvrtc.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "search/space/sampler.h"
@@ -259,16 +260,63 @@ TEST_CASE("f32 takes no wgmma where tf32 is not allowed, and f64 never does") {
   }
 }
 
-NamedProgram narrow_product(int m, int n, int k) {
+// Columns of A may lie in rows.
+NamedProgram narrow_product(int m, int n, int k, bool is_across = false) {
   const std::string text = fmt::format(
-      "program p(A: f16[{0}, {2}], B: f16[{2}, {1}]) -> (C: f32[{0}, {1}]) {{\n"
+      "program p(A: f16[{3}, {4}], B: f16[{2}, {1}]) -> (C: f32[{0}, {1}]) {{\n"
       "  for i in {0} {{ for j in {1} {{ for k in {2} {{\n"
       "    block \"C\" [vi: S({0}) = i, vj: S({1}) = j, vk: R({2}) = k] {{\n"
       "      init {{ C[vi, vj] = 0f32 }}\n"
-      "      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[vk, vj])\n"
+      "      C[vi, vj] = C[vi, vj] + f32(A[{5}])*f32(B[vk, vj])\n"
       "  }} }} }} }}\n}}\n",
-      m, n, k);
+      m, n, k, is_across ? k : m, is_across ? m : k, is_across ? "vk, vi" : "vi, vk");
   return {"narrow", parse_or_die(text)};
+}
+
+TEST_CASE("beside what the engine brings threads fetch the other factor, in pieces of any size",
+          "[gpu]") {
+  Rng rng(23);
+  // Rows of B at multiples of 8, 4 and 2 bytes; of A at 4; of both at less than 16.
+  const int shapes[][3] = {
+      {100, 60, 200}, {64, 62, 328}, {130, 61, 136}, {70, 64, 202}, {65, 60, 197}};
+  for (const auto& [m, n, k] : shapes) check_sketch(narrow_product(m, n, k), 0, &rng, "64x64", 1);
+}
+
+// Of all sketches with this suffix.
+void check_cubins(const NamedProgram& op, std::string_view suffix) {
+  INFO(op.name << " " << suffix);
+  const ir::Target target = gpu_target(kHopper);
+  const search::Task task = search::make_task(op.name, op.program, target);
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  const std::vector<int> sketches = wgmma_sketches(*space, suffix);
+  REQUIRE(!sketches.empty());
+  for (const int sketch : sketches) {
+    INFO(space->sketches[static_cast<std::size_t>(sketch)].name);
+    const Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
+    REQUIRE_OK(made);
+    const Result<codegen::Artifact> source = codegen::print_cuda_artifact(made->program, target);
+    REQUIRE_OK(source);
+    INFO(source->bytes);
+    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_90a", {});
+    REQUIRE_OK(cubin);
+    CHECK(!cubin->serializes_wgmma);
+    for (const codegen::KernelResources& kernel : cubin->info.kernels)
+      CHECK(kernel.stack_bytes == 0);
+  }
+}
+
+TEST_CASE("copies while products run compile without spills, and no wgmma waits for another",
+          "[gpu]") {
+  if (const auto nvrtc = codegen::nvrtc_info(); !nvrtc.ok()) {
+    WARN("skipped: " << nvrtc.error().message());
+    return;
+  }
+  // Through registers between commit and wait.
+  check_cubins(narrow_product(130, 61, 136), "64x64");
+  check_cubins(narrow_product(128, 128, 256, true), " threads");
+  // Windows.
+  check_cubins(convolution({8, 14, 256, 256, 3, 1, true, true}), "64x64");
 }
 
 TEST_CASE("long sums of few tiles have parts", "[gpu]") {

@@ -113,10 +113,9 @@ class Multibuffering {
       if (copied.count(allocs[i]) == 0) body = b_.alloc(allocs[i], body);
     }
     Loop out = loop;
+    // What threads fetch beside them is pipelined next (pipeline_loops).
     std::vector<Attr> attrs = {{kRingAttr, num_stages}};
-    for (const Attr& attr : loop.attrs) {
-      if (attr.key != kPipelineAttr) attrs.push_back(attr);
-    }
+    attrs.insert(attrs.end(), loop.attrs.begin(), loop.attrs.end());
     out.attrs = b_.copy(attrs);
     out.body = body;
     return b_.loop(out);

@@ -5,10 +5,12 @@
 //     for k in 8 {software_pipeline = 3} { alloc T { for t .. { T[t] = A[k, t] }  for t .. {S} } }
 // ~>  alloc T { for p in 2 .. { for t .. {async = 1, ..} { if p < 8 { T[p % 3, t] = A[p, t] } } }
 //       for k .. { for t .. {sync = 1, ..} { if k + 2 < 8 { T[(k + 2) % 3, t] = .. } }  .. } }
+// Bulk copies beside the fetches stay where they are, in the stages of their ring buffer.
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/arith/simplify.h"
+#include "ir/tensor/bulk_copy.h"
 
 #include <algorithm>
 #include <set>
@@ -25,10 +27,23 @@ constexpr std::string_view kStageAttr = "pipeline_stage";
 struct Pipeline {
   const Loop* loop = nullptr;
   std::vector<BufferId> allocs;    // around the statements, outermost first
+  std::vector<const Loop*> bulk;   // copies by the engine, which runs ahead by itself
   std::vector<const Loop*> fetch;  // of stage 0, in order
   std::vector<const Loop*> rest;   // of the last stage
   int64_t depth = 0;               // iterations that a fetch is ahead
 };
+
+// Does a fetch read or write what the engine brings in the same iteration? Of a later one that is not there yet.
+bool touches_bulk(const Pipeline& p) {
+  std::set<BufferId> brought;
+  for (const Loop* copy : p.bulk) brought.merge(stored_buffers(Stmt(copy)));
+  return std::any_of(p.fetch.begin(), p.fetch.end(), [&](const Loop* fetch) {
+    std::set<BufferId> touched = loaded_buffers(Stmt(fetch));
+    touched.merge(stored_buffers(Stmt(fetch)));
+    return std::any_of(touched.begin(), touched.end(),
+                       [&](BufferId id) { return brought.count(id) != 0; });
+  });
+}
 
 // Nothing if the loop's annotations do not describe fetches that run ahead of everything else: an
 // annotation is a permission, and the loop as it stands is right.
@@ -45,9 +60,9 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
         part != nullptr ? attr_of(*part, kStageAttr) : std::nullopt;
     if (!stage || (*stage != 0 && *stage != out.depth)) return std::nullopt;
     if (*stage == 0 && !out.rest.empty()) return std::nullopt;
-    (*stage == 0 ? out.fetch : out.rest).push_back(part);
+    (*stage != 0 ? out.rest : is_bulk_copy(*part) ? out.bulk : out.fetch).push_back(part);
   }
-  if (out.fetch.empty() || out.rest.empty()) return std::nullopt;
+  if (out.fetch.empty() || out.rest.empty() || touches_bulk(out)) return std::nullopt;
   // What threads share out among themselves alone: else one of them would wait for all others.
   const bool all_share = std::all_of(out.fetch.begin(), out.fetch.end(), [](const Loop* fetch) {
     return has_thread_loop(Stmt(fetch));
@@ -161,8 +176,10 @@ class Pipelining {
     const std::set<BufferId> fetched = add_copies(p);
     Loop prologue = make_loop(b_, "p", p.depth, LoopKind::kUnrolled);
     prologue.body = fetch(p, fetched, Expr(prologue.var), {}, {});
-    std::vector<Stmt> body = {fetch(p, fetched, later(p, p.depth),
-                                    {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}}, {{kAheadAttr, 1}})};
+    std::vector<Stmt> body;
+    for (const Loop* loop : p.bulk) body.push_back(Stmt(loop));
+    body.push_back(fetch(p, fetched, later(p, p.depth), {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}},
+                         {{kAheadAttr, 1}}));
     for (const Loop* loop : p.rest) body.push_back(go(in_copy(p, fetched, Stmt(loop))));
     Loop main = *p.loop;
     main.body = b_.seq(body);

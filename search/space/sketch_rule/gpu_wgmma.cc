@@ -7,7 +7,7 @@
 //                                                       groups of rows column by column
 //       for w bind(thread.y) { C_init }
 //       for k0 {ring} {
-//         A, B tiles, swizzled: bulk_copy, or all threads together
+//         A, B tiles, swizzled: each by bulk_copy, or by all threads together
 //         for w in g bind(thread.y) { for k1 in 4 { wgmma 64 x n x 32 bytes } }
 //       }
 //       for w bind(thread.y) { copy-out or fused consumer }
@@ -425,7 +425,7 @@ class GpuWgmma {
                      : error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
 
-  // What threads transpose they fetch tiles ahead; beside copies of the engine they would wait.
+  // What the engine cannot bring threads fetch, as many tiles ahead; both factors where they transpose one.
   Result<void> bring(const Product& p) {
     std::vector<Factor> factors;
     for (const int i : {p.a, p.b}) {
