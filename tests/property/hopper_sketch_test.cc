@@ -4,6 +4,7 @@
 #include "ir/printer.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
+#include "search/tune/equality.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/half_products.h"
@@ -236,6 +237,10 @@ TEST_CASE("windows come in bulk where channels fill the rows of a tile, else by 
     INFO(source->bytes);
     CHECK(num_times(source->bytes, "pr_tma_load_im2col(") == (c.channels % 64 == 0 ? 1 : 0));
     check_sketch(op, 0, &rng, " 64x64", 1);
+    const search::EqualityResult twin =
+        search::check_on_twin(task, made->trace, search::kDraftLog2Error, 1);
+    INFO(to_string(twin.verdict));
+    CHECK_FALSE(search::is_refuted(twin.verdict));
   }
 }
 
