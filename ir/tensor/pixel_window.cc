@@ -129,9 +129,10 @@ class Finder {
     for (std::size_t d = 0; d < 2; ++d) {
       const Linear rest =
           rows_.indices[kLine + d] - to_linear(b_, digits[d], ranges_) * out_.steps[d];
+      if (moves(rest) || rest.has_data || rest.overflow) return false;
       const Interval range = interval_of(rest, ranges_);
-      if (moves(rest) || rest.has_data || rest.overflow || !range.is_bounded()) return false;
-      if (range.lo < kLeastCorner || range.hi > kMostCorner + kMostOffset) return false;
+      if (!range.is_bounded() || range.lo < kLeastCorner || range.hi > kMostCorner + kMostOffset)
+        return false;
       if (range.hi - range.lo > kMostOffset) return false;
       out_.lower[d] = range.lo;
       out_.offset[d] = simplify(b_, to_expr(b_, rest + -range.lo), ranges_);
@@ -141,8 +142,9 @@ class Finder {
       const Expr image = b_.floordiv(number, b_.int_imm(out_.bases[0] * out_.bases[1]));
       image_ = image_ - to_linear(b_, image, ranges_);
     }
+    if (moves(image_) || image_.has_data || image_.overflow) return false;
     out_.image = simplify(b_, to_expr(b_, image_), ranges_);
-    return !moves(image_) && !image_.has_data && !image_.overflow;
+    return true;
   }
 
   bool fits() {
