@@ -117,6 +117,7 @@ std::vector<Windows> all_windows() {
           {.first = 100, .channel = 16},
           {.pads = {0, 0}, .first = 20},
           {.pads = {0, 2}, .first = 9},
+          {.pads = {-1, 0}, .first = 4},
           {.steps = {2, 2}, .first = 5},
           {.steps = {2, 3}, .first = 1},
           {.pads = {2, 1}, .steps = {1, 2}, .dilations = {2, 1}, .first = 7},
