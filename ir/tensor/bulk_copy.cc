@@ -266,7 +266,8 @@ class Matcher {
     if (from.shape.size() != 4 || nest_.loops.size() != 2) return false;
     const Loop& lines = *nest_.loops[0];
     const Loop& columns = *nest_.loops[1];
-    WindowRows rows{.row = lines.var, .shape = {}, .indices = {}, .slacks = {}};
+    WindowRows rows{
+        .row = lines.var, .column = columns.var, .shape = {}, .indices = {}, .slacks = {}};
     for (Expr extent : from.shape) rows.shape.push_back(extent.as<IntImm>()->value);
     for (Expr e : nest_.from_indices) rows.indices.push_back(to_linear(b_, e, ranges_));
     std::vector<Linear> to, at = rows.indices;

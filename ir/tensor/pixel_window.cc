@@ -24,7 +24,7 @@ class Finder {
       : b_(b), rows_(rows), ranges_(ranges) {}
 
   std::optional<PixelWindow> run() {
-    if (moves(rows_.indices[kChannel]) || !find_digits()) return std::nullopt;
+    if (moves(rows_.indices[kChannel], rows_.row) || !find_digits()) return std::nullopt;
     for (const bool has_end : {true, false}) {
       if (find_number(has_end) && find_offsets() && fits() && check_slacks()) return out_;
     }
@@ -32,9 +32,9 @@ class Finder {
   }
 
  private:
-  bool moves(const Linear& index) const {
+  static bool moves(const Linear& index, const Var* by) {
     return std::any_of(index.terms.begin(), index.terms.end(),
-                       [&](const Term& t) { return mentions(t.factors(), rows_.row->id); });
+                       [&](const Term& t) { return mentions(t.factors(), by->id); });
   }
 
   // The term that moves with the row, if it is one and of one factor.
@@ -63,7 +63,7 @@ class Finder {
       within_ = Linear::of(Expr(rows_.row));
       out_.bases[1] = ranges_.interval(rows_.row->id).hi + 1;
       out_.steps = {1, w->coef};
-      return !moves(rows_.indices[kLine]);
+      return !moves(rows_.indices[kLine], rows_.row);
     }
     if (!w || !h) return false;
     out_.steps = {h->coef, w->coef};
@@ -88,10 +88,11 @@ class Finder {
     for (const Linear& slack : rows_.slacks) {
       const std::optional<Term> row = moving(slack);
       if (!row || row->coef != -1 || row->atoms[0].as<Var>() == nullptr || slack.constant < 1 ||
-          slack.constant % out_.bases[1] != 0) {
+          slack.constant % out_.bases[1] != 0 || moves(slack, rows_.column)) {
         continue;
       }
       number_ = Linear::of(slack.constant) - slack;
+      if (interval_of(number_, ranges_).lo < 0) continue;  // pixels before the image
       out_.bases[0] = slack.constant / out_.bases[1];
       return true;
     }
@@ -129,7 +130,7 @@ class Finder {
     for (std::size_t d = 0; d < 2; ++d) {
       const Linear rest =
           rows_.indices[kLine + d] - to_linear(b_, digits[d], ranges_) * out_.steps[d];
-      if (moves(rest) || rest.has_data || rest.overflow) return false;
+      if (moves(rest, rows_.row) || rest.has_data || rest.overflow) return false;
       const Interval range = interval_of(rest, ranges_);
       if (!range.is_bounded() || range.lo < kLeastCorner || range.hi > kMostCorner + kMostOffset)
         return false;
@@ -142,7 +143,7 @@ class Finder {
       const Expr image = b_.floordiv(number, b_.int_imm(out_.bases[0] * out_.bases[1]));
       image_ = image_ - to_linear(b_, image, ranges_);
     }
-    if (moves(image_) || image_.has_data || image_.overflow) return false;
+    if (moves(image_, rows_.row) || image_.has_data || image_.overflow) return false;
     out_.image = simplify(b_, to_expr(b_, image_), ranges_);
     return true;
   }

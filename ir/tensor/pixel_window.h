@@ -36,6 +36,7 @@ struct PixelWindow {
 /// What is known of a copy out of a buffer [images, h, w, channels].
 struct WindowRows {
   const Var* row = nullptr;
+  const Var* column = nullptr;  // moves the last index alone
   std::vector<int64_t> shape;
   std::vector<Linear> indices;  // of the buffer
   std::vector<Linear> slacks;   // each is positive where the element is wanted

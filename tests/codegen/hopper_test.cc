@@ -362,6 +362,12 @@ TEST_CASE("windows of images come in im2col mode") {
     INFO(to);
     CHECK_DIAG(print(replaced(kWindows, from, to)), BulkForm);
   }
+  // More of one image from step to step: counted from its end, pixels would begin before it.
+  const std::size_t value = kWindows.find("select("), end = kWindows.find("0f16)", value) + 5;
+  const std::string grows = kWindows.substr(0, value) +
+                            "select(v < 48 + x // 64 * 8, A[0, v // 8, v % 8, x % 64], 0f16)" +
+                            kWindows.substr(end);
+  CHECK_DIAG(print(replaced(grows, "A: f16[2, 7, 9, 64]", "A: f16[1, 8, 8, 64]")), BulkForm);
 }
 
 TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {

@@ -276,6 +276,8 @@ TEST_CASE("bulk_copy takes windows of images whose pixels follow each other") {
       {end, "bulk_copy(@L0)", ""},
       {replaced(end, "v < 48", "v < 40"), "bulk_copy(@L0)", ""},
       {replaced(end, "v < 48", "v < 47"), "bulk_copy(@L0)", "BulkForm"},
+      {replaced(end, "v < 48", "v + w * 8 < 48"), "bulk_copy(@L0)", "BulkForm"},
+      {replaced(end, "v < 48", "v < 48 + w * 8"), "bulk_copy(@L0)", "BulkForm"},
       {narrow, "bulk_copy(@L0)", "BulkForm"},  // pixels of 130 bytes
       {turned, "bulk_copy(@L0)", "BulkForm"},
   };
