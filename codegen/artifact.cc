@@ -7,7 +7,7 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 /// Of blocks; what every GPU with clusters takes.
 constexpr int64_t kMaxCluster = 8;
 
@@ -67,6 +67,8 @@ constexpr size_t kMaxLaunches = 4096;
 constexpr int64_t kMaxBox = 256;
 constexpr int64_t kMaxMatrixExtent = (int64_t{1} << 31) - 1;  // coordinates are signed
 constexpr int64_t kTmaAlignment = 16;
+constexpr int64_t kLeastCorner = -128, kMostCorner = 127, kMostStep = 8;  // of images of rank 4
+constexpr int64_t kMostImageBytes = (int64_t{1} << 40) - 1;
 
 /// Bytes from where `arg` points to the end of what it points into; negative if it is none.
 int64_t bytes_behind(const Artifact& artifact, const LaunchArg& arg) {
@@ -77,6 +79,28 @@ int64_t bytes_behind(const Artifact& artifact, const LaunchArg& arg) {
   }
   if (arg.kind != LaunchArgKind::kWorkspace || arg.value % kWorkspaceAlignment != 0) return -1;
   return artifact.workspace_bytes - arg.value;
+}
+
+Result<void> check_pixels(const TensorMap& map, const PixelBox& pixels) {
+  const bool is_image = pixels.height >= 1 && pixels.width >= 1 && pixels.height <= map.rows &&
+                        pixels.width <= map.rows / pixels.height &&
+                        map.rows % (pixels.height * pixels.width) == 0;
+  if (!is_image || map.pitch_bytes != map.cols * ir::byte_size(map.dtype) ||
+      pixels.height * pixels.width > kMostImageBytes / map.pitch_bytes) {
+    return malformed("the rows of a tensor map are no pixels of images");
+  }
+  const int64_t extents[] = {pixels.height, pixels.width};
+  for (size_t d = 0; d < 2; ++d) {
+    for (const int64_t corner : {pixels.lower[d], pixels.upper[d]}) {
+      if (corner < kLeastCorner || corner > kMostCorner)
+        return malformed("the windows of a tensor map are out of range");
+    }
+    if (pixels.steps[d] < 1 || pixels.steps[d] > kMostStep ||
+        extents[d] - 1 + pixels.upper[d] < pixels.lower[d]) {
+      return malformed("the windows of a tensor map are out of range");
+    }
+  }
+  return {};
 }
 
 Result<void> check_tensor_map(const Artifact& artifact, const TensorMap& map) {
@@ -101,7 +125,7 @@ Result<void> check_tensor_map(const Artifact& artifact, const TensorMap& map) {
   const bool known = swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == 128;
   if (!known || row % kTmaAlignment != 0 || (swizzle != 0 && row > swizzle))
     return malformed("the box of a tensor map does not fit its swizzle");
-  return {};
+  return map.pixels ? check_pixels(map, *map.pixels) : Result<void>();
 }
 
 Result<void> check_launch(const Artifact& artifact, const Launch& launch) {
@@ -162,7 +186,7 @@ Launch read_launch(WireReader& reader) {
   launch.cluster = reader.get<int64_t>();
   const uint64_t num_args = reader.get_count(9);  // a byte and a number
   for (uint64_t i = 0; i < num_args; ++i) launch.args.push_back(read_launch_arg(reader));
-  const uint64_t num_maps = reader.get_count(58);  // an argument, a byte and six numbers
+  const uint64_t num_maps = reader.get_count(122);  // an argument, a byte and 14 numbers
   for (uint64_t i = 0; i < num_maps; ++i) {
     TensorMap& map = launch.tensor_maps.emplace_back();
     map.base = read_launch_arg(reader);
@@ -170,6 +194,12 @@ Launch read_launch(WireReader& reader) {
     for (int64_t* number :
          {&map.rows, &map.cols, &map.pitch_bytes, &map.box_rows, &map.box_cols, &map.swizzle_bytes})
       *number = reader.get<int64_t>();
+    PixelBox pixels;
+    for (int64_t* number : {&pixels.height, &pixels.width}) *number = reader.get<int64_t>();
+    for (auto* pair : {&pixels.lower, &pixels.upper, &pixels.steps}) {
+      for (int64_t& number : *pair) number = reader.get<int64_t>();
+    }
+    if (pixels != PixelBox{}) map.pixels = pixels;
   }
   return launch;
 }
@@ -189,6 +219,12 @@ void write_launch(WireWriter& writer, const Launch& launch) {
     for (const int64_t number :
          {map.rows, map.cols, map.pitch_bytes, map.box_rows, map.box_cols, map.swizzle_bytes})
       writer.put(number);
+    const PixelBox pixels = map.pixels.value_or(PixelBox{});
+    writer.put(pixels.height);
+    writer.put(pixels.width);
+    for (const auto& pair : {pixels.lower, pixels.upper, pixels.steps}) {
+      for (const int64_t number : pair) writer.put(number);
+    }
   }
 }
 

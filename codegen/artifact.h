@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,16 @@ struct LaunchArg {
   bool operator==(const LaunchArg&) const = default;
 };
 
+/// How rows of a matrix are pixels of NHWC images, for copies in the engine's im2col mode: windows
+/// stand at pixels `steps` apart, from `lower` behind the first one of an image to `upper` behind
+/// the last; a copy's rows are pixels of windows that follow each other. Pairs are along h and w.
+struct PixelBox {
+  int64_t height = 0, width = 0;  ///< of an image
+  std::array<int64_t, 2> lower{0, 0}, upper{0, 0}, steps{1, 1};
+
+  bool operator==(const PixelBox&) const = default;
+};
+
 /// A dense row-major matrix of which TMA copies boxes to and from shared memory. What lies outside
 /// of the matrix reads as zero and is not written.
 struct TensorMap {
@@ -59,6 +70,7 @@ struct TensorMap {
   int64_t box_rows = 0;     ///< of one copy; at most 256
   int64_t box_cols = 0;
   int64_t swizzle_bytes = 0;  ///< 0, 32, 64 or 128; a box's row is no longer unless it is 0
+  std::optional<PixelBox> pixels = {};
 
   bool operator==(const TensorMap&) const = default;
   int cuda_type() const;     ///< CUtensorMapDataType

@@ -27,6 +27,9 @@ typedef struct {
   pr_arg base;
   int type, swizzle;
   int64_t rows, cols, pitch_bytes, box_rows, box_cols;
+  int64_t height, width;  // of images whose pixels are rows; 0 of a plain matrix
+  int lower[2], upper[2];
+  unsigned steps[2];
 } pr_map;
 typedef struct {
   const char* kernel;
@@ -70,15 +73,19 @@ std::string launches_text(const Artifact& artifact) {
     std::string args, maps;
     for (const LaunchArg& arg : launch.args) args += arg_text(arg) + ", ";
     for (const TensorMap& m : launch.tensor_maps) {
+      const PixelBox p = m.pixels.value_or(PixelBox{});
       maps +=
-          fmt::format("\n    {{{}, {}, {}, {}, {}, {}, {}, {}}},", arg_text(m.base), m.cuda_type(),
+          fmt::format("\n    {{{}, {}, {}, {}, {}, {}, {}, {},", arg_text(m.base), m.cuda_type(),
                       m.cuda_swizzle(), m.rows, m.cols, m.pitch_bytes, m.box_rows, m.box_cols);
+      maps += fmt::format(" {}, {}, {{{}, {}}}, {{{}, {}}}, {{{}, {}}}}},", p.height, p.width,
+                          p.lower[0], p.lower[1], p.upper[0], p.upper[1], p.steps[0], p.steps[1]);
     }
     // C has no empty arrays.
     tables += fmt::format("static const pr_arg pr_args_{}[] = {{{}}};\n", i,
                           args.empty() ? "{0, 0}" : args);
-    tables += fmt::format("static const pr_map pr_maps_{}[] = {{{}}};\n", i,
-                          maps.empty() ? "{{0, 0}, 0, 0, 0, 0, 0, 0, 0}" : maps);
+    tables += fmt::format(
+        "static const pr_map pr_maps_{}[] = {{{}}};\n", i,
+        maps.empty() ? "{{0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0, 0}, {0, 0}, {1, 1}}" : maps);
     rows += fmt::format("    {{\"{}\", {{{}}}, {{{}}}, {}, {}, {}, pr_args_{}, pr_maps_{}}},\n",
                         c_name(launch.kernel), fmt::join(launch.grid, ", "),
                         fmt::join(launch.block, ", "), launch.shared_bytes, launch.args.size(),

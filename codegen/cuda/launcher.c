@@ -37,6 +37,9 @@ PR_DRIVER(PR_DECLARE)
 static int (*pr_cuTensorMapEncodeTiled)(pr_map_bits*, int, unsigned, void*, const uint64_t*,
                                         const uint64_t*, const unsigned*, const unsigned*, int, int,
                                         int, int);
+static int (*pr_cuTensorMapEncodeIm2col)(pr_map_bits*, int, unsigned, void*, const uint64_t*,
+                                         const uint64_t*, const int*, const int*, unsigned,
+                                         unsigned, const unsigned*, int, int, int, int);
 
 static int pr_cuda(int code, const char* call) {
   if (code == 0) return PR_OK;
@@ -61,6 +64,7 @@ static int pr_open_driver(void) {
   PR_DRIVER(PR_FIND)
 #undef PR_FIND
   *(void**)&pr_cuTensorMapEncodeTiled = dlsym(library, "cuTensorMapEncodeTiled");
+  *(void**)&pr_cuTensorMapEncodeIm2col = dlsym(library, "cuTensorMapEncodeIm2col");
   return pr_cuda(pr_cuInit(0), "cuInit");
 }
 
@@ -147,16 +151,35 @@ static pr_address pr_place(const pr_arg* arg, const pr_address* at, pr_address w
   return arg->kind == PR_PARAM ? at[arg->value] : workspace + (pr_address)arg->value;
 }
 
+enum { PR_PROMOTE_TO_128_BYTES = 2 };
+
+// The innermost dimension first.
+static int pr_encode_pixels(const pr_map* map, pr_address base, pr_map_bits* bits) {
+  if (pr_cuTensorMapEncodeIm2col == NULL)
+    return pr_fail(PR_CUDA, "the CUDA driver lacks cuTensorMapEncodeIm2col: it is too old");
+  const uint64_t width = (uint64_t)map->width, height = (uint64_t)map->height;
+  const uint64_t pitch = (uint64_t)map->pitch_bytes;
+  const uint64_t extents[4] = {(uint64_t)map->cols, width, height,
+                               (uint64_t)map->rows / (width * height)};
+  const uint64_t strides[3] = {pitch, pitch * width, pitch * width * height};
+  const int lower[2] = {map->lower[1], map->lower[0]}, upper[2] = {map->upper[1], map->upper[0]};
+  const unsigned steps[4] = {1, map->steps[1], map->steps[0], 1};
+  PR_TRY(cuTensorMapEncodeIm2col, bits, map->type, 4, (void*)(uintptr_t)base, extents, strides,
+         lower, upper, (unsigned)map->box_cols, (unsigned)map->box_rows, steps, 0, map->swizzle,
+         PR_PROMOTE_TO_128_BYTES, 0);
+  return PR_OK;
+}
+
 static int pr_encode(const pr_map* map, pr_address base, pr_map_bits* bits) {
+  if (map->width != 0) return pr_encode_pixels(map, base, bits);
   if (pr_cuTensorMapEncodeTiled == NULL)
     return pr_fail(PR_CUDA, "the CUDA driver lacks cuTensorMapEncodeTiled: it is too old");
   const uint64_t extents[2] = {(uint64_t)map->cols, (uint64_t)map->rows};
   const uint64_t strides[1] = {(uint64_t)map->pitch_bytes};
   const unsigned box[2] = {(unsigned)map->box_cols, (unsigned)map->box_rows};
   const unsigned steps[2] = {1, 1};
-  const int promote_to_128_bytes = 2;
   PR_TRY(cuTensorMapEncodeTiled, bits, map->type, 2, (void*)(uintptr_t)base, extents, strides, box,
-         steps, 0, map->swizzle, promote_to_128_bytes, 0);
+         steps, 0, map->swizzle, PR_PROMOTE_TO_128_BYTES, 0);
   return PR_OK;
 }
 

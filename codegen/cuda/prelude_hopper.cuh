@@ -52,6 +52,16 @@ PR_FN void pr_tma_load_2d_multicast(void* dst, const pr_tensor_map* map, int x, 
       "l"(map), "r"(pr_smem_(bar)), "r"(x), "r"(y), "h"((short)mask)
       : "memory");
 }
+// Rows of pixels: the first one's window stands at (w, h) of image n, which the offsets move it from.
+PR_FN void pr_tma_load_im2col(void* dst, const pr_tensor_map* map, int c, int w, int h, int n,
+                              int offset_w, int offset_h, pr_u64* bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(pr_smem_(dst)),
+      "l"(map), "r"(pr_smem_(bar)), "r"(c), "r"(w), "r"(h), "r"(n), "h"((short)offset_w),
+      "h"((short)offset_h)
+      : "memory");
+}
 PR_FN void pr_tma_store_2d(const pr_tensor_map* map, const void* src, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::
                    "l"(map),

@@ -281,6 +281,11 @@ PR_FN void pr_tma_load_2d_multicast(void* dst, const pr_tensor_map* map, int x, 
                                     int mask) {
   pr_api_->tma_load_multicast(pr_self_(), dst, map, x, y, bar, mask);
 }
+PR_FN void pr_tma_load_im2col(void* dst, const pr_tensor_map* map, int c, int w, int h, int n,
+                              int offset_w, int offset_h, pr_u64* bar) {
+  const PrHostPixel at = {w, h, n, offset_w, offset_h};
+  pr_api_->tma_load_im2col(pr_self_(), dst, map, c, &at, bar);
+}
 PR_FN void pr_tma_store_2d(const pr_tensor_map* map, const void* src, int x, int y) {
   pr_api_->tma_store(pr_self_(), map, src, x, y);
 }

@@ -213,7 +213,8 @@ void KernelPrinter::note_staged_store(const Loop& outer) {
   row.body = b_.loop(column);
   const Stmt nest = b_.loop(row);
   Result<BulkCopy> box = match_bulk_copy(b_, *nest.as<Loop>(), ranges_);
-  if (!box.ok() || box->rows != kStagedRows || box->columns != staged.columns) return;
+  if (!box.ok() || box->window || box->rows != kStagedRows || box->columns != staged.columns)
+    return;
   staged.box = *std::move(box);
   staged.has_guard = !conditions.empty();
   staged_.emplace(outer.id, std::move(staged));

@@ -42,6 +42,16 @@ Stmt without_copies(IrBuilder& b, Stmt s) {
   return map_stmts(b, s, [&](Stmt child) { return without_copies(b, child); });
 }
 
+std::optional<PixelBox> pixels_of(const BulkCopy& copy) {
+  if (!copy.window) return std::nullopt;
+  const PixelWindow& window = *copy.window;
+  return PixelBox{.height = window.extents[0],
+                  .width = window.extents[1],
+                  .lower = window.lower,
+                  .upper = {window.upper(0), window.upper(1)},
+                  .steps = window.steps};
+}
+
 }  // namespace
 
 Stmt KernelPrinter::own_statements() { return without_copies(b_, kernel_.body); }
@@ -126,7 +136,8 @@ void KernelPrinter::note_bulk_copy(const Loop& loop) {
   load.box_rows = load.copy.rows;
   while (load.box_rows > kMaxBox && load.box_rows % 2 == 0) load.box_rows /= 2;
   load.box_columns = width;
-  if (cluster_ > 1 && is_same_in_cluster(load.copy.y) && is_same_in_cluster(load.copy.x)) {
+  if (cluster_ > 1 && !load.copy.window && is_same_in_cluster(load.copy.y) &&
+      is_same_in_cluster(load.copy.x)) {
     while (load.num_boxes() % cluster_ != 0 && load.box_rows % (2 * kSwizzleRows) == 0) {
       load.box_rows /= 2;
     }
@@ -149,7 +160,8 @@ void KernelPrinter::note_bulk_copy(const Loop& loop) {
                       .pitch_bytes = load.copy.pitch * elem,
                       .box_rows = load.box_rows,
                       .box_cols = load.box_columns,
-                      .swizzle_bytes = is_swizzled ? swizzle->second : 0};
+                      .swizzle_bytes = is_swizzled ? swizzle->second : 0,
+                      .pixels = pixels_of(load.copy)};
   const KernelMap wanted{load.copy.from, map};
   auto it = std::find(maps_.begin(), maps_.end(), wanted);
   if (it == maps_.end()) it = maps_.insert(maps_.end(), wanted);
@@ -343,6 +355,24 @@ void KernelPrinter::end_ring(const Loop& loop) {
   release(it->second, within(index_value(simplify(b_, last, ranges_)), Prec::kMul), "");
 }
 
+// Where the box at this row and column comes from: what an instruction takes of coordinates.
+std::string KernelPrinter::bulk_source(const BulkLoad& load, int64_t row, int64_t column) {
+  const auto text = [&](Expr e) { return index_value(simplify(b_, e, ranges_)).text; };
+  const std::string x = text(b_.add(load.copy.x, b_.int_imm(column)));
+  if (!load.copy.window) return x + ", " + text(b_.add(load.copy.y, b_.int_imm(row)));
+  const PixelWindow& window = *load.copy.window;
+  const Expr number = b_.add(window.first, b_.int_imm(row));
+  const Expr width = b_.int_imm(window.bases[1]), height = b_.int_imm(window.bases[0]);
+  const auto place = [&](Expr digit, std::size_t d) {
+    return text(b_.add(b_.mul(digit, b_.int_imm(window.steps[d])), b_.int_imm(window.lower[d])));
+  };
+  const Expr line = b_.floordiv(number, width);
+  return fmt::format("{}, {}, {}, {}, {}, {}", x, place(b_.floormod(number, width), 1),
+                     place(b_.floormod(line, height), 0),
+                     text(b_.add(b_.floordiv(line, height), window.image)), text(window.offset[1]),
+                     text(window.offset[0]));
+}
+
 void KernelPrinter::bulk_loop(const Loop& loop) {
   const BulkLoad& load = loads_.at(loop.id);
   const std::size_t rank = load.copy.base.size();
@@ -352,16 +382,11 @@ void KernelPrinter::bulk_loop(const Loop& loop) {
       std::vector<Expr> to = load.copy.base;
       to[rank - 2] = b_.add(to[rank - 2], b_.int_imm(row));
       to[rank - 1] = b_.add(to[rank - 1], b_.int_imm(column));
-      const auto coordinate = [&](Expr start, int64_t by) {
-        return index_value(simplify(b_, b_.add(start, b_.int_imm(by)), ranges_)).text;
-      };
-      const std::string box =
-          fmt::format("{}, &map{}, {}, {}, full{} + {}",
-                      unswizzled_address(load.copy.to, flat(load.copy.to, to)), load.map,
-                      coordinate(load.copy.x, column), coordinate(load.copy.y, row),
-                      current_ring_->name, current_ring_->stage);
+      const std::string box = fmt::format(
+          "{}, &map{}, {}, full{} + {}", unswizzled_address(load.copy.to, flat(load.copy.to, to)),
+          load.map, bulk_source(load, row, column), current_ring_->name, current_ring_->stage);
       if (!load.is_shared) {
-        line(fmt::format("pr_tma_load_2d({});", box));
+        line(fmt::format("pr_tma_load_{}({});", load.copy.window ? "im2col" : "2d", box));
         continue;
       }
       line(fmt::format("if (pr_block_x() % {} == {}) pr_tma_load_2d_multicast({}, {});", cluster_,

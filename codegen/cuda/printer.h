@@ -168,6 +168,7 @@ class KernelPrinter {
   bool belongs_to_other_role(ir::Stmt s) const;
   void loop_body(const ir::Loop& loop);
   void bulk_loop(const ir::Loop& loop);
+  std::string bulk_source(const BulkLoad& load, int64_t row, int64_t column);
   Result<void> check_specialised() const;
 
   // What leaves a warpgroup's registers through shared memory (print_staged.cc).

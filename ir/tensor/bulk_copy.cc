@@ -39,10 +39,12 @@ class Matcher {
 
   // Null and the reason in problem() if the nest is no such copy.
   std::optional<BulkCopy> run(const Loop& top) {
+    if (!read(top) || !check_places()) return std::nullopt;
     BulkCopy out;
-    if (!read(top) || !check_places() || !find_box(&out) || !find_matrix(&out)) return std::nullopt;
-    if (!check_conditions(out)) return std::nullopt;
-    return out;
+    if (find_box(&out) && find_matrix(&out) && check_conditions()) return out;
+    BulkCopy pixels;
+    if (find_window(&pixels)) return pixels;
+    return std::nullopt;
   }
   const std::string& problem() const { return problem_; }
 
@@ -95,7 +97,7 @@ class Matcher {
 
   bool read_store(const Store& store, const VarMap& values) {
     Expr value = store.value;
-    if (const Select* select = value.as<Select>()) {
+    while (const Select* select = value.as<Select>()) {
       if (!is_zero(select->on_false)) return fail("the engine fills with zeros only");
       add_conditions(substitute(b_, select->condition, values));
       value = select->on_true;
@@ -230,29 +232,69 @@ class Matcher {
     return true;
   }
 
+  // The condition is 0 < slack.
+  std::optional<Linear> slack_of(Expr condition) {
+    if (const Lt* less = condition.as<Lt>())
+      return to_linear(b_, b_.sub(less->rhs, less->lhs), ranges_);
+    const Le* most = condition.as<Le>();
+    if (most == nullptr) return std::nullopt;
+    return to_linear(b_, b_.sub(most->rhs, most->lhs), ranges_) + 1;
+  }
+
   // What the engine leaves out must be what the conditions leave out: each has to say that the
   // element is inside of the matrix.
-  bool check_conditions(const BulkCopy&) {
+  bool check_conditions() {
     const Buffer& from = b_.buffer(nest_.from);
     for (Expr condition : nest_.conditions) {
       if (prove(condition, ranges_) == Proof::kYes) continue;
-      Linear slack;  // the condition is 0 < slack
-      if (const Lt* less = condition.as<Lt>()) {
-        slack = to_linear(b_, b_.sub(less->rhs, less->lhs), ranges_);
-      } else if (const Le* most = condition.as<Le>()) {
-        slack = to_linear(b_, b_.sub(most->rhs, most->lhs), ranges_) + 1;
-      } else {
-        return fail("a condition is no bound of an index");
-      }
+      const std::optional<Linear> slack = slack_of(condition);
+      if (!slack) return fail("a condition is no bound of an index");
       bool known = false;
       for (const std::size_t d : {row_dim_, from_.size() - 1}) {
         if (d == row_dim_ ? !is_plain_row_ : !is_plain_column_) continue;
         const int64_t extent = from.shape[d].as<IntImm>()->value;
-        known = known || slack == Linear::of(extent) - whole_[d] || slack == whole_[d] + 1;
+        known = known || *slack == Linear::of(extent) - whole_[d] || *slack == whole_[d] + 1;
       }
       if (!known) return fail("a condition is not where the matrix ends");
     }
     return true;
+  }
+
+  // Rows of pixels; why they are none is not said, as a matrix is what most copies are of.
+  bool find_window(BulkCopy* out) {
+    const Buffer& from = b_.buffer(nest_.from);
+    if (from.shape.size() != 4 || nest_.loops.size() != 2) return false;
+    const Loop& lines = *nest_.loops[0];
+    const Loop& columns = *nest_.loops[1];
+    WindowRows rows{
+        .row = lines.var, .column = columns.var, .shape = {}, .indices = {}, .slacks = {}};
+    for (Expr extent : from.shape) rows.shape.push_back(extent.as<IntImm>()->value);
+    for (Expr e : nest_.from_indices) rows.indices.push_back(to_linear(b_, e, ranges_));
+    std::vector<Linear> to, at = rows.indices;
+    for (Expr e : nest_.to_indices) to.push_back(to_linear(b_, e, ranges_));
+    if (take(&to, lines) != to.size() - 2 || take(&to, columns) != to.size() - 1 ||
+        take(&at, columns) != at.size() - 1 || at.back().has_data) {
+      return false;
+    }
+    for (Expr condition : nest_.conditions) {
+      if (prove(condition, ranges_, {.max_points = 0}) == Proof::kYes) continue;
+      const std::optional<Linear> slack = slack_of(condition);
+      if (!slack) return false;
+      rows.slacks.push_back(*slack);
+    }
+    out->window = find_pixel_window(b_, rows, ranges_);
+    if (!out->window) return false;
+    out->to = nest_.to;
+    out->from = nest_.from;
+    for (const Linear& index : to) out->base.push_back(to_expr(b_, index));
+    out->rows = lines.extent.as<IntImm>()->value;
+    out->columns = columns.extent.as<IntImm>()->value;
+    out->x = simplify(b_, to_expr(b_, at.back()), ranges_);
+    out->matrix_rows = rows.shape[0] * rows.shape[1] * rows.shape[2];
+    out->matrix_columns = out->pitch = rows.shape[3];
+    const int64_t bytes = byte_size(from.dtype);
+    return out->matrix_rows <= kMostCoordinates && out->columns * bytes % kBulkAlignment == 0 &&
+           out->pitch * bytes % kBulkAlignment == 0;
   }
 
   IrBuilder& b_;

@@ -7,9 +7,11 @@
 #include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
+#include "ir/tensor/pixel_window.h"
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -35,7 +37,8 @@ bool is_bulk_copy(const Loop& loop);
 bool holds_bulk_copy(Stmt s);
 
 /// to[.., i0 + i, j0 + j] = from's element (y + i, x + j) for i below rows and j below columns, 0
-/// where that lies outside of the matrix.
+/// where that lies outside of the matrix. Where there is a window, rows are its pixels instead: y is
+/// nothing, and outside of an image there are zeros.
 struct BulkCopy {
   BufferId to, from;
   std::vector<Expr> base;  // indices of to[.., i0, j0]
@@ -43,6 +46,7 @@ struct BulkCopy {
   Expr y, x;
   /// The buffer `from` as a matrix; in elements.
   int64_t matrix_rows = 1, matrix_columns = 1, pitch = 1;
+  std::optional<PixelWindow> window;
 };
 
 /// Recognises a loop nest around one store, before blocks are lowered (one block) or after.

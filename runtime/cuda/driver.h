@@ -89,7 +89,12 @@ inline constexpr int kCaptureThreadLocal = 1;
   X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                              \
     (TensorMapBits * map, int dtype, unsigned rank, void* base, const uint64_t* extents,         \
      const uint64_t* strides, const unsigned* box, const unsigned* elem_strides, int interleave, \
-     int swizzle, int promotion, int fill))
+     int swizzle, int promotion, int fill))                                                      \
+  X(cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2col,                                            \
+    (TensorMapBits * map, int dtype, unsigned rank, void* base, const uint64_t* extents,         \
+     const uint64_t* strides, const int* lower, const int* upper, unsigned channels,             \
+     unsigned pixels, const unsigned* elem_strides, int interleave, int swizzle, int promotion,  \
+     int fill))
 
 struct Driver {
 #define PRUNERC_DECLARE(name, symbol, params) Code(*name) params = nullptr;

@@ -12,11 +12,35 @@ constexpr unsigned char kRedzone = 0xA5;
 /// More dynamic shared memory than this has to be asked for.
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
+constexpr int kPromoteL2To128Bytes = 2;
+
+// The innermost dimension first.
+Result<void> encode_pixels(const Driver& api, const codegen::TensorMap& map,
+                           const codegen::PixelBox& pixels, DevicePtr base, TensorMapBits* bits) {
+  if (api.cuTensorMapEncodeIm2col == nullptr) return error(Diag::kCudaTensorMap);
+  constexpr unsigned kRank = 4;
+  const auto pitch = static_cast<uint64_t>(map.pitch_bytes);
+  const auto width = static_cast<uint64_t>(pixels.width);
+  const auto height = static_cast<uint64_t>(pixels.height);
+  const uint64_t extents[kRank] = {static_cast<uint64_t>(map.cols), width, height,
+                                   static_cast<uint64_t>(map.rows) / (width * height)};
+  const uint64_t strides[kRank - 1] = {pitch, pitch * width, pitch * width * height};
+  const int lower[] = {static_cast<int>(pixels.lower[1]), static_cast<int>(pixels.lower[0])};
+  const int upper[] = {static_cast<int>(pixels.upper[1]), static_cast<int>(pixels.upper[0])};
+  const unsigned steps[kRank] = {1, static_cast<unsigned>(pixels.steps[1]),
+                                 static_cast<unsigned>(pixels.steps[0]), 1};
+  PRUNERC_CUDA(api, cuTensorMapEncodeIm2col, bits, map.cuda_type(), kRank,
+               reinterpret_cast<void*>(base), extents, strides, lower, upper,
+               static_cast<unsigned>(map.box_cols), static_cast<unsigned>(map.box_rows), steps, 0,
+               map.cuda_swizzle(), kPromoteL2To128Bytes, 0);
+  return {};
+}
+
 Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr base,
                     TensorMapBits* bits) {
+  if (map.pixels) return encode_pixels(api, map, *map.pixels, base, bits);
   if (api.cuTensorMapEncodeTiled == nullptr) return error(Diag::kCudaTensorMap);
   constexpr unsigned kRank = 2;
-  constexpr int kPromoteL2To128Bytes = 2;
   const uint64_t extents[kRank] = {static_cast<uint64_t>(map.cols),
                                    static_cast<uint64_t>(map.rows)};
   const uint64_t strides[kRank - 1] = {static_cast<uint64_t>(map.pitch_bytes)};

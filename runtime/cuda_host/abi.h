@@ -22,7 +22,15 @@ struct alignas(64) PrHostTensorMap {
   unsigned char* base;
   long long rows, cols, pitch_bytes;
   long long box_rows, box_cols, elem_bytes, swizzle_bytes;
-  long long unused[8];
+  /// Of images whose pixels are rows, else 0. Pairs are along h and w.
+  long long height, width;
+  long long lower[2], upper[2], steps[2];
+};
+
+/// Where the first window of an im2col copy stands, and what its pixel is away from that.
+struct PrHostPixel {
+  int w, h, n;
+  int offset_w, offset_h;
 };
 
 /// What the threads of a warp (of a warpgroup) do together.
@@ -83,6 +91,8 @@ struct PrHostApi {
   /// is set.
   void (*tma_load_multicast)(PrHostThread* self, void* dst, const PrHostTensorMap* map, int x,
                              int y, unsigned long long* bar, int mask);
+  void (*tma_load_im2col)(PrHostThread* self, void* dst, const PrHostTensorMap* map, int c,
+                          const PrHostPixel* at, unsigned long long* bar);
   void (*tma_store)(PrHostThread* self, const PrHostTensorMap* map, const void* src, int x, int y);
   void (*tma_store_commit)(PrHostThread* self);
   void (*tma_store_wait)(PrHostThread* self, int keep);

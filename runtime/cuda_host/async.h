@@ -64,6 +64,7 @@ struct BulkOp {
   unsigned char* shared;  ///< of the block that it is for
   int64_t shared_offset;
   int x, y;
+  PrHostPixel pixel;  ///< of a copy in im2col mode, whose map has images
   uint64_t* bar;
   int engine;  ///< of a store
 };
@@ -116,6 +117,8 @@ void mbar_wait(Thread& thread, uint64_t* bar, int parity);
 void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar);
 void tma_load_multicast(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y,
                         uint64_t* bar, int mask);
+void tma_load_im2col(Thread& thread, void* dst, const PrHostTensorMap& map, int c,
+                     const PrHostPixel& at, uint64_t* bar);
 void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int x, int y);
 void tma_store_commit(Thread& thread);
 void tma_store_wait(Thread& thread, int keep);

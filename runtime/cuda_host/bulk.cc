@@ -19,6 +19,7 @@ static_assert(sizeof(Mbarrier) == sizeof(uint64_t));
 constexpr uint64_t kPoisoned = ~uint64_t{0};
 constexpr int kMaxArrivals = 32767;
 constexpr int kChunk = 16;  ///< bytes that a swizzle keeps together
+constexpr int kMostWindowOffset = 255;
 
 Mbarrier load(const uint64_t* bar) { return std::bit_cast<Mbarrier>(*bar); }
 void store(uint64_t* bar, Mbarrier state) { *bar = std::bit_cast<uint64_t>(state); }
@@ -55,20 +56,41 @@ void for_each_chunk(const BulkOp& op, Fn&& fn) {
   }
 }
 
-bool has_elem(const BulkOp& op, int64_t row, int64_t byte) {
-  const int64_t y = op.y + row;
-  const int64_t x = op.x + byte / op.map.elem_bytes;
-  return y >= 0 && y < op.map.rows && x >= 0 && x < op.map.cols;
+/// Places of windows along h (0) or w (1) in one image.
+int64_t num_windows(const PrHostTensorMap& map, int d) {
+  const int64_t extent = d == 0 ? map.height : map.width;
+  return (extent - 1 + map.upper[d] - map.lower[d]) / map.steps[d] + 1;
 }
 
-unsigned char* global_byte(const BulkOp& op, int64_t row, int64_t byte) {
-  return op.map.base + (op.y + row) * op.map.pitch_bytes + int64_t{op.x} * op.map.elem_bytes + byte;
+/// The matrix's row that is the box's row; of images -1 where there is no pixel. Windows run along
+/// w, then h, then from image to image.
+int64_t matrix_row(const BulkOp& op, int64_t row) {
+  const PrHostTensorMap& map = op.map;
+  if (map.width == 0) return op.y + row;
+  const PrHostPixel& at = op.pixel;
+  const int64_t columns = num_windows(map, 1), lines = num_windows(map, 0);
+  const int64_t column = (at.w - map.lower[1]) / map.steps[1] + row;
+  const int64_t line = (at.h - map.lower[0]) / map.steps[0] + column / columns;
+  const int64_t n = at.n + line / lines;
+  const int64_t h = map.lower[0] + line % lines * map.steps[0] + at.offset_h;
+  const int64_t w = map.lower[1] + column % columns * map.steps[1] + at.offset_w;
+  if (n < 0 || h < 0 || h >= map.height || w < 0 || w >= map.width) return -1;
+  return (n * map.height + h) * map.width + w;
+}
+
+/// Null outside of the matrix.
+unsigned char* global_byte(const BulkOp& op, int64_t y, int64_t byte) {
+  const int64_t x = op.x + byte / op.map.elem_bytes;
+  if (y < 0 || y >= op.map.rows || x < 0 || x >= op.map.cols) return nullptr;
+  return op.map.base + y * op.map.pitch_bytes + int64_t{op.x} * op.map.elem_bytes + byte;
 }
 
 void land(const BulkOp& op, Block& block) {
   for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
+    const int64_t y = matrix_row(op, row);
     for (int64_t i = 0; i < kChunk; ++i) {
-      op.shared[offset + i] = has_elem(op, row, at + i) ? *global_byte(op, row, at + i) : 0;
+      const unsigned char* from = global_byte(op, y, at + i);
+      op.shared[offset + i] = from != nullptr ? *from : 0;
     }
   });
   Mbarrier state = load(op.bar);
@@ -80,7 +102,8 @@ void land(const BulkOp& op, Block& block) {
 void send(const BulkOp& op) {
   for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
     for (int64_t i = 0; i < kChunk; ++i) {
-      if (has_elem(op, row, at + i)) *global_byte(op, row, at + i) = op.shared[offset + i];
+      unsigned char* const to = global_byte(op, op.y + row, at + i);
+      if (to != nullptr) *to = op.shared[offset + i];
     }
   });
 }
@@ -102,8 +125,25 @@ BulkOp make_op(Thread& thread, const PrHostTensorMap& map, const void* shared, i
           .shared_offset = offset,
           .x = x,
           .y = y,
+          .pixel = {},
           .bar = bar,
           .engine = 0};
+}
+
+void check_mode(Thread& thread, const PrHostTensorMap& map, bool is_im2col) {
+  if ((map.width != 0) != is_im2col)
+    thread.block->fault(thread, "a copy of TMA is in another mode than its map");
+}
+
+/// The first window along h (0) or w (1) must stand at one of the map's places.
+void check_window(Thread& thread, const PrHostTensorMap& map, int d, int at, int offset) {
+  const int64_t from_lower = at - map.lower[d];
+  if (from_lower < 0 || from_lower % map.steps[d] != 0 ||
+      from_lower / map.steps[d] >= num_windows(map, d)) {
+    thread.block->fault(thread, "a window of TMA begins outside of its places");
+  }
+  if (offset < 0 || offset > kMostWindowOffset)
+    thread.block->fault(thread, "an offset in a window of TMA has no 8 bits");
 }
 
 void note_load(const BulkOp& op) {
@@ -205,12 +245,14 @@ void mbar_wait(Thread& thread, uint64_t* bar, int parity) {
 
 void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar) {
   check_initialised(thread, bar);
+  check_mode(thread, map, false);
   issue(thread, make_op(thread, map, dst, x, y, bar));
 }
 
 void tma_load_multicast(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y,
                         uint64_t* bar, int mask) {
   check_initialised(thread, bar);
+  check_mode(thread, map, false);
   const BulkOp own = make_op(thread, map, dst, x, y, bar);
   for (int rank = 0; mask >> rank != 0; ++rank) {
     if ((mask >> rank & 1) == 0) continue;
@@ -221,6 +263,17 @@ void tma_load_multicast(Thread& thread, void* dst, const PrHostTensorMap& map, i
   }
 }
 
+void tma_load_im2col(Thread& thread, void* dst, const PrHostTensorMap& map, int c,
+                     const PrHostPixel& at, uint64_t* bar) {
+  check_initialised(thread, bar);
+  check_mode(thread, map, true);
+  check_window(thread, map, 0, at.h, at.offset_h);
+  check_window(thread, map, 1, at.w, at.offset_w);
+  BulkOp op = make_op(thread, map, dst, c, 0, bar);
+  op.pixel = at;
+  issue(thread, op);
+}
+
 bool land_one(Block& block) {
   if (block.bulk().size() == 0) return false;
   land(block.bulk().pop(), block);
@@ -228,6 +281,7 @@ bool land_one(Block& block) {
 }
 
 void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int x, int y) {
+  check_mode(thread, map, false);
   BulkOp op = make_op(thread, map, src, x, y, nullptr);
   op.engine = thread.block->next_store_engine();
   release(&thread.block->store_engine(op.engine).issue_sync);

@@ -73,6 +73,9 @@ const PrHostApi& host_api() {
           [](PrHostThread* t, void* dst, const PrHostTensorMap* map, int x, int y,
              unsigned long long* bar,
              int mask) { tma_load_multicast(of(t), dst, *map, x, y, bits(bar), mask); },
+      .tma_load_im2col =
+          [](PrHostThread* t, void* dst, const PrHostTensorMap* map, int c, const PrHostPixel* at,
+             unsigned long long* bar) { tma_load_im2col(of(t), dst, *map, c, *at, bits(bar)); },
       .tma_store = [](PrHostThread* t, const PrHostTensorMap* map, const void* src, int x,
                       int y) { tma_store(of(t), *map, src, x, y); },
       .tma_store_commit = [](PrHostThread* t) { tma_store_commit(of(t)); },

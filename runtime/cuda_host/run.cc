@@ -25,6 +25,13 @@ PrHostTensorMap make_map(const codegen::TensorMap& map, unsigned char* base) {
   result.box_cols = map.box_cols;
   result.elem_bytes = ir::byte_size(map.dtype);
   result.swizzle_bytes = map.swizzle_bytes;
+  if (map.pixels) {
+    result.height = map.pixels->height;
+    result.width = map.pixels->width;
+    std::copy_n(map.pixels->lower.begin(), 2, result.lower);
+    std::copy_n(map.pixels->upper.begin(), 2, result.upper);
+    std::copy_n(map.pixels->steps.begin(), 2, result.steps);
+  }
   return result;
 }
 

@@ -426,6 +426,62 @@ TEST_CASE("a fetch that writes beside what the engine brings stays in its iterat
   check_on_host(text, *source);
 }
 
+// The product with windows of images: all taps of a 3 x 3 filter, 64 pixels of 126.
+const std::string kWindows = R"(
+program p(A: f16[2, 7, 9, 64], B: f16[576, 64]) -> (C: f32[64, 64]) {
+  buffer S: f16[64, 576] shared
+  buffer T: f16[576, 64] shared
+  buffer R: f32[64, 64] local
+  for b in 1 bind(block.x) {
+    for w in 1 bind(thread.y) { for i in 64 { for j in 64 {
+      block "R0" [v: S(64) = i, x: S(64) = j] { R[v, x] = 0f32 } } } }
+    for k in 9 {
+      for i in 64 {bulk_copy = 1} { for j in 64 {
+        block "S" [v: S(64) = i, x: S(576) = k*64 + j] {swizzle_0 = 128} {
+          S[v, x] = select(1 <= v // 9 % 7 + x // 192 && v // 9 % 7 + x // 192 < 8 &&
+                           1 <= v % 9 + x // 64 % 3 && v % 9 + x // 64 % 3 < 10,
+                           A[v // 63, v // 9 % 7 + x // 192 - 1, v % 9 + x // 64 % 3 - 1, x % 64],
+                           0f16) } } }
+      for i in 64 {bulk_copy = 1} { for j in 64 {
+        block "T" [v: S(576) = k*64 + i, x: S(64) = j] {swizzle_0 = 128} { T[v, x] = B[v, x] } } }
+      for w in 1 bind(thread.y) { for kk in 4 {
+        block "R" [v: R(36) = k*4 + kk] {
+          reads R[0 +: 64, 0 +: 64], S[0 +: 64, v*16 +: 16], T[v*16 +: 16, 0 +: 64]
+          writes R[0 +: 64, 0 +: 64]
+          for i in 64 {tensor_wgmma_m64n64k16_f16 = 1} { for j in 64 { for kkk in 16 {
+            R[i, j] = R[i, j] + f32(S[i, v*16 + kkk])*f32(T[v*16 + kkk, j]) } } } } } }
+    }
+    for w in 1 bind(thread.y) { for i in 64 { for j in 64 {
+      block "C" [v: S(64) = i, x: S(64) = j] { C[v, x] = R[v, x] } } } }
+  }
+})";
+
+TEST_CASE("windows of images come in im2col mode") {
+  const Result<codegen::Artifact> source = print(kWindows);
+  CHECK(num_of(source, "pr_tma_load_im2col(") == 1);
+  CHECK(num_of(source, "pr_tma_load_2d(") == 1);
+  const codegen::TensorMap& a = source->launches[0].tensor_maps[0];
+  CHECK(a.rows == 126);
+  CHECK(a.box_rows == 64);
+  CHECK(a.box_cols == 64);
+  REQUIRE(a.pixels.has_value());
+  CHECK(*a.pixels ==
+        codegen::PixelBox{.height = 7, .width = 9, .lower = {-1, -1}, .upper = {-1, -1}});
+  check_on_host(kWindows, *source);
+  const std::pair<std::string_view, std::string_view> others[] = {
+      {"% 3 < 10", "% 3 < 9"}, {"0f16)", "1f16)"}, {"A[v // 63", "A[v // 62"}};
+  for (const auto& [from, to] : others) {
+    INFO(to);
+    CHECK_DIAG(print(replaced(kWindows, from, to)), BulkForm);
+  }
+  // More of one image from step to step: counted from its end, pixels would begin before it.
+  const std::size_t value = kWindows.find("select("), end = kWindows.find("0f16)", value) + 5;
+  const std::string grows = kWindows.substr(0, value) +
+                            "select(v < 48 + x // 64 * 8, A[0, v // 8, v % 8, x % 64], 0f16)" +
+                            kWindows.substr(end);
+  CHECK_DIAG(print(replaced(grows, "A: f16[2, 7, 9, 64]", "A: f16[1, 8, 8, 64]")), BulkForm);
+}
+
 TEST_CASE("rings of loops after each other share no memory: the producer runs ahead") {
   const std::size_t begin = kProduct.find("    for k in 1 {");
   const std::size_t end = kProduct.find("\n    for w in", begin) + 1;

@@ -5,6 +5,7 @@
 #include "ir/printer.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
+#include "search/tune/equality.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/half_products.h"
@@ -212,6 +213,36 @@ TEST_CASE("convolutions are multiplied by wgmma in the shape of a product", "[gp
   };
   std::size_t turn = 0;
   for (const Convolution& c : cases) check_sketch(convolution(c), 2 * turn++, &rng);
+}
+
+TEST_CASE("windows come in bulk where channels fill the rows of a tile, else by threads", "[gpu]") {
+  Rng rng(17);
+  const Convolution cases[] = {
+      {2, 7, 64, 64, 3, 1, true, true},
+      {1, 11, 128, 64, 3, 2, true, true},
+      {1, 10, 64, 64, 3, 1, true, false},
+      {2, 7, 24, 40, 3, 1, true, true},
+  };
+  const ir::Target target = gpu_target(kHopper);
+  for (const Convolution& c : cases) {
+    const NamedProgram op = convolution(c);
+    const search::Task task = search::make_task(op.name, op.program, target);
+    const Result<search::SearchSpace> space = search::make_space(task);
+    REQUIRE_OK(space);
+    const std::vector<int> sketches = wgmma_sketches(*space, " 64x64");
+    REQUIRE(!sketches.empty());
+    const Result<search::Candidate> made = search::instantiate(task, *space, sketches[0], {});
+    REQUIRE_OK(made);
+    const Result<codegen::Artifact> source = codegen::print_cuda_artifact(made->program, target);
+    REQUIRE_OK(source);
+    INFO(source->bytes);
+    CHECK(num_times(source->bytes, "pr_tma_load_im2col(") == (c.channels % 64 == 0 ? 1 : 0));
+    check_sketch(op, 0, &rng, " 64x64", 1);
+    const search::EqualityResult twin =
+        search::check_on_twin(task, made->trace, search::kDraftLog2Error, 1);
+    INFO(to_string(twin.verdict));
+    CHECK_FALSE(search::is_refuted(twin.verdict));
+  }
 }
 
 TEST_CASE("f32 is multiplied by wgmma where tf32 is allowed", "[gpu]") {

@@ -139,6 +139,30 @@ TEST_CASE("launches that no GPU could run are refused") {
   CHECK(map_is_refused([](TensorMap& m) { m.dtype = static_cast<ir::DType>(50); }));
 }
 
+TEST_CASE("a map of images survives a round trip, and is refused where the engine has none such") {
+  const PixelBox pixels = {
+      .height = 5, .width = 4, .lower = {-1, -2}, .upper = {1, -1}, .steps = {1, 2}};
+  Artifact artifact = cuda_example();
+  artifact.launches[0].tensor_maps[0].pixels = pixels;
+  REQUIRE(validate(artifact).ok());
+  const Result<Artifact> back = deserialize(serialize(artifact));
+  REQUIRE(back.ok());
+  CHECK(*back == artifact);
+  const auto is_refused = [&](auto&& change) {
+    Artifact other = artifact;
+    change(*other.launches[0].tensor_maps[0].pixels);
+    return !validate(other).ok();
+  };
+  CHECK(is_refused([](PixelBox& p) { p.height = 0; }));
+  CHECK(is_refused([](PixelBox& p) { p.height = 3; }));
+  CHECK(is_refused([](PixelBox& p) { p.width = int64_t{1} << 62; }));
+  CHECK(is_refused([](PixelBox& p) { p.lower[0] = -129; }));
+  CHECK(is_refused([](PixelBox& p) { p.upper[1] = 128; }));
+  CHECK(is_refused([](PixelBox& p) { p.upper[0] = -6; }));
+  CHECK(is_refused([](PixelBox& p) { p.steps[0] = 0; }));
+  CHECK(is_refused([](PixelBox& p) { p.steps[1] = 9; }));
+}
+
 TEST_CASE("an artifact survives a round trip through bytes") {
   const Result<Artifact> back = deserialize(serialize(example()));
   REQUIRE(back.ok());

@@ -246,5 +246,43 @@ program somewhere(A: f16[64, 64], Z: i64[1]) -> (Y: f16[16, 64]) {
   for (const Case& c : cases) check(c);
 }
 
+TEST_CASE("bulk_copy takes windows of images whose pixels follow each other") {
+  const auto tile = [](std::string_view image, std::string_view value) {
+    return "program windows(A: f16" + std::string(image) +
+           ") -> (Y: f16[64, 64]) {\n  buffer S: f16[64, 64] shared\n"
+           "  for i in 64 @L0 { for j in 64 @L1 {\n"
+           "    block \"S\" @B0 [v: S(64) = i, w: S(64) = j] { S[v, w] = " +
+           std::string(value) +
+           " } } }\n  for i in 64 @L2 { for j in 64 @L3 {\n"
+           "    block \"Y\" @B1 [v: S(64) = i, w: S(64) = j] { Y[v, w] = S[v, w] } } }\n}";
+  };
+  const std::string tap = tile("[2, 7, 9, 64]",
+                               "select(1 <= v // 9 % 7 && v % 9 < 8, "
+                               "A[v // 63, v // 9 % 7 - 1, v % 9 + 1, w], 0f16)");
+  const std::string steps = tile("[4, 8, 10, 64]", "A[v // 20, v // 5 % 4*2, v % 5*2, w]");
+  const std::string end = tile("[1, 6, 8, 64]", "select(v < 48, A[0, v // 8, v % 8, w], 0f16)");
+  const std::string line = tile("[2, 5, 64, 64]", "select(1 <= v, A[1, 3, v - 1, w], 0f16)");
+  const std::string far = tile("[4, 30, 40, 64]", "A[v // 16, v // 4 % 4*9, v % 4*9, w]");
+  const std::string narrow = tile("[2, 7, 9, 65]", "A[v // 63, v // 9 % 7, v % 9, w]");
+  const std::string turned = tile("[2, 7, 9, 64]", "A[v // 63, v % 7, v // 7 % 9, w]");
+  const Case cases[] = {
+      {tap, "bulk_copy(@L0)", ""},
+      {replaced(tap, "v % 9 < 8", "v % 9 < 7"), "bulk_copy(@L0)", "BulkForm"},
+      {replaced(tap, "0f16", "1f16"), "bulk_copy(@L0)", "BulkForm"},
+      {steps, "bulk_copy(@L0)", ""},
+      {line, "bulk_copy(@L0)", ""},
+      {replaced(line, "1 <= v", "2 <= v"), "bulk_copy(@L0)", "BulkForm"},
+      {far, "bulk_copy(@L0)", "BulkForm"},
+      {end, "bulk_copy(@L0)", ""},
+      {replaced(end, "v < 48", "v < 40"), "bulk_copy(@L0)", ""},
+      {replaced(end, "v < 48", "v < 47"), "bulk_copy(@L0)", "BulkForm"},
+      {replaced(end, "v < 48", "v + w * 8 < 48"), "bulk_copy(@L0)", "BulkForm"},
+      {replaced(end, "v < 48", "v < 48 + w * 8"), "bulk_copy(@L0)", "BulkForm"},
+      {narrow, "bulk_copy(@L0)", "BulkForm"},  // pixels of 130 bytes
+      {turned, "bulk_copy(@L0)", "BulkForm"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 }  // namespace
 }  // namespace prunerc::testing

@@ -15,8 +15,8 @@
 //
 // Extents that no tile divides are padded with zeros, which the copy engine does by itself where
 // rows lie at multiples of 16 bytes. Convolutions and whatever else is no product of two matrices get
-// their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring. The
-// hardware transposes 16-bit elements only: f32 factors and bytes whose rows run across K are transposed
+// their factors in that shape (gpu_matrix.h), windows whose channels fill a tile's rows by the engine,
+// others by copies of threads; sums around K are in the ring. The hardware transposes 16-bit elements only: f32 factors and bytes whose rows run across K are transposed
 // by the threads that fetch them.
 #include "ir/tensor/bulk_copy.h"
 #include "search/space/sketch_rule/gpu.h"

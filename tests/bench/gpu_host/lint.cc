@@ -139,7 +139,7 @@ void check_expected(const LintedKernel& k, Violations* out) {
     if (const size_t at = line.find("pr_mbar_expect_tx("); at != std::string_view::npos) {
       close();
       expected = number_at(line, line.rfind(", ") + 2, 10);
-    } else if (line.find("pr_tma_load_2d") != std::string_view::npos) {
+    } else if (line.find("pr_tma_load_") != std::string_view::npos) {
       const size_t map = line.find("&map");
       const auto idx = static_cast<size_t>(number_at(line, map + 4, 10));
       if (map == std::string_view::npos || idx >= k.launch.tensor_maps.size()) continue;

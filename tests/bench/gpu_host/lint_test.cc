@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <string_view>
 
 namespace prunerc::bench {
 namespace {
@@ -99,6 +100,16 @@ TEST_CASE("boxes that blocks bring each other count as well") {
       "  if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(sh1, &map1, i1 * 64, 0, full0, 3);\n"
       "  if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(sh1 + 4096, &map1, 64, 0, full0, "
       "3);\n";
+  CHECK(lint(kernel).empty());
+  CHECK(plant_violation(LintRule::kExpectTx, &kernel));
+  CHECK(finds(kernel, LintRule::kExpectTx));
+}
+
+TEST_CASE("windows of images count as boxes do") {
+  LintedKernel kernel = good_kernel();
+  const std::string_view box = "pr_tma_load_2d(sh1, &map1, i1 * 64, 0, full0)";
+  kernel.text.replace(kernel.text.find(box), box.size(),
+                      "pr_tma_load_im2col(sh1, &map1, i1 * 64, -1, -1, 0, 2, 1, full0)");
   CHECK(lint(kernel).empty());
   CHECK(plant_violation(LintRule::kExpectTx, &kernel));
   CHECK(finds(kernel, LintRule::kExpectTx));

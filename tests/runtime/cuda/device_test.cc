@@ -295,12 +295,20 @@ TEST_CASE("only kernels with tensor maps need a driver that encodes them") {
     FakeGpu gpu;
     CHECK(run(gpu, with_map).measurement.ok());
   }
+  Artifact of_images = with_map;
+  of_images.launches[0].tensor_maps[0].pixels = codegen::PixelBox{.height = 2, .width = 2};
+  {
+    FakeGpu gpu;
+    CHECK(run(gpu, of_images).measurement.ok());
+  }
   FakeGpu gpu;
   const Variable old("PRUNERC_LIBCUDA", "tests/runtime/cuda/libfake_cuda_11.so");
   CHECK(run(gpu, artifact).measurement.ok());
-  const Measurement m = run(gpu, with_map).measurement;
-  CHECK(m.status == MeasureStatus::kBuildError);
-  CHECK(m.detail == error(Diag::kCudaTensorMap).message());
+  for (const Artifact& one : {with_map, of_images}) {
+    const Measurement m = run(gpu, one).measurement;
+    CHECK(m.status == MeasureStatus::kBuildError);
+    CHECK(m.detail == error(Diag::kCudaTensorMap).message());
+  }
 }
 
 TEST_CASE("a kernel that does not stand out of what clears the L2 is timed by events") {

@@ -267,6 +267,11 @@ API cuTensorMapEncodeTiled(void*, int, unsigned, void*, const uint64_t*, const u
                            const unsigned*, const unsigned*, int, int, int, int) {
   return sticky;
 }
+API cuTensorMapEncodeIm2col(void*, int, unsigned, void*, const uint64_t*, const uint64_t*,
+                            const int*, const int*, unsigned, unsigned, const unsigned*, int, int,
+                            int, int) {
+  return sticky;
+}
 #endif
 
 // ---- CUPTI ----

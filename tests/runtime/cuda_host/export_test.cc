@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/host_object.h"
 #include "tests/runtime/cuda_host/kernels.h"
+#include "tests/runtime/cuda_host/windows.h"
 
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
@@ -195,6 +196,17 @@ TEST_CASE("an exported library computes what its kernels compute") {
   check_product(testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2));
 }
 
+TEST_CASE("an exported library describes images to the driver as kernels expect them") {
+  const Setting driver("PRUNERC_LIBCUDA", kDriver);
+  for (const testing::Windows& w : testing::all_windows()) {
+    const Exported exported(testing::window_copy(w));
+    const Call call(exported.artifact, {testing::window_input(w)});
+    INFO(exported.error());
+    CHECK(exported(call) == 0);
+    CHECK(call.output(exported.artifact) == testing::window_output(w));
+  }
+}
+
 TEST_CASE("launches share a workspace that is allocated for the call; kernels are not exported") {
   const Setting driver("PRUNERC_LIBCUDA", kDriver);
   Artifact source = two_launches();
@@ -322,6 +334,10 @@ TEST_CASE("only kernels with tensor maps need a driver that encodes them") {
   CHECK(exported(Call(exported.artifact, gemm.inputs)) == 2);
   CHECK(std::string(exported.error()) ==
         "the CUDA driver lacks cuTensorMapEncodeTiled: it is too old");
+  const Exported windows(testing::window_copy({}));
+  CHECK(windows(Call(windows.artifact, {testing::window_input({})})) == 2);
+  CHECK(std::string(windows.error()) ==
+        "the CUDA driver lacks cuTensorMapEncodeIm2col: it is too old");
 }
 
 TEST_CASE("a GPU that the cubin is not for gets the PTX") {

@@ -140,26 +140,59 @@ API cuMemFreeAsync(uint64_t at, void*) {
   return 0;
 }
 #ifndef FAKE_CUDA_11
-API cuTensorMapEncodeTiled(PrHostTensorMap* map, int type, unsigned rank, void* base,
-                           const uint64_t* extents, const uint64_t* strides, const unsigned* box,
-                           const unsigned* steps, int interleave, int swizzle, int, int) {
+namespace {
+bool make_map(PrHostTensorMap* map, int type, void* base, const uint64_t* extents,
+              const uint64_t* strides, int interleave, int swizzle) {
   static const std::map<int, int> elem_bytes = {{0, 1}, {3, 4}, {5, 8}, {6, 2},
                                                 {7, 4}, {8, 8}, {9, 2}};
   const auto size = elem_bytes.find(type);
-  if (rank != 2 || steps[0] != 1 || steps[1] != 1 || interleave != 0) return kInvalidValue;
-  if (size == elem_bytes.end() || strides[0] % 16 != 0) return kInvalidValue;
-  if (reinterpret_cast<uintptr_t>(base) % 16 != 0 || swizzle < 0 || swizzle > 3) {
-    return kInvalidValue;
-  }
+  if (size == elem_bytes.end() || interleave != 0 || strides[0] % 16 != 0) return false;
+  if (reinterpret_cast<uintptr_t>(base) % 16 != 0 || swizzle < 0 || swizzle > 3) return false;
   *map = {};
   map->base = static_cast<unsigned char*>(base);
-  map->rows = static_cast<long long>(extents[1]);
   map->cols = static_cast<long long>(extents[0]);
   map->pitch_bytes = static_cast<long long>(strides[0]);
-  map->box_rows = box[1];
-  map->box_cols = box[0];
   map->elem_bytes = size->second;
   map->swizzle_bytes = swizzle == 0 ? 0 : 16 << swizzle;
+  return true;
+}
+}  // namespace
+API cuTensorMapEncodeTiled(PrHostTensorMap* map, int type, unsigned rank, void* base,
+                           const uint64_t* extents, const uint64_t* strides, const unsigned* box,
+                           const unsigned* steps, int interleave, int swizzle, int, int) {
+  if (rank != 2 || steps[0] != 1 || steps[1] != 1) return kInvalidValue;
+  if (!make_map(map, type, base, extents, strides, interleave, swizzle)) return kInvalidValue;
+  map->rows = static_cast<long long>(extents[1]);
+  map->box_rows = box[1];
+  map->box_cols = box[0];
+  return 0;
+}
+API cuTensorMapEncodeIm2col(PrHostTensorMap* map, int type, unsigned rank, void* base,
+                            const uint64_t* extents, const uint64_t* strides, const int* lower,
+                            const int* upper, unsigned channels, unsigned pixels,
+                            const unsigned* steps, int interleave, int swizzle, int, int) {
+  if (rank != 4 || steps[0] != 1 || steps[3] != 1 || pixels > 1024 || channels > 256) {
+    return kInvalidValue;
+  }
+  // Dense images.
+  if (strides[1] != strides[0] * extents[1] || strides[2] != strides[1] * extents[2]) {
+    return kInvalidValue;
+  }
+  if (!make_map(map, type, base, extents, strides, interleave, swizzle)) return kInvalidValue;
+  map->rows = static_cast<long long>(extents[1] * extents[2] * extents[3]);
+  map->box_rows = pixels;
+  map->box_cols = channels;
+  map->width = static_cast<long long>(extents[1]);
+  map->height = static_cast<long long>(extents[2]);
+  for (int d = 0; d < 2; ++d) {  // along h and w; the driver has w first
+    if (steps[2 - d] < 1 || steps[2 - d] > 8) return kInvalidValue;
+    for (const int corner : {lower[1 - d], upper[1 - d]}) {
+      if (corner < -128 || corner > 127) return kInvalidValue;
+    }
+    map->lower[d] = lower[1 - d];
+    map->upper[d] = upper[1 - d];
+    map->steps[d] = steps[2 - d];
+  }
   return 0;
 }
 #endif

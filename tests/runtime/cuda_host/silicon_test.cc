@@ -2,6 +2,7 @@
 // kernels. What the host takes for granted is shown here or not at all.
 #include "tests/runtime/cuda_host/kernels.h"
 #include "tests/runtime/cuda_host/products.h"
+#include "tests/runtime/cuda_host/windows.h"
 #include "tests/support/gpu.h"
 
 #include <catch2/catch.hpp>
@@ -32,6 +33,19 @@ TEST_CASE("wgmma on silicon reads every layout as the host does") {
     INFO(outcome.measurement.detail);
     REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
     CHECK(decode_result(p, outcome.outputs.front()) == multiply(p, a, b));
+  }
+}
+
+TEST_CASE("TMA on silicon brings windows as the host does") {
+  NEEDS_GPU();
+  for (const Windows& w : all_windows()) {
+    const codegen::Artifact artifact = window_copy(w);
+    const std::string input = window_input(w);
+    const std::vector<std::string_view> inputs{input};
+    const JobOutcome outcome = check_source_on_gpu(artifact, inputs);
+    INFO(artifact.bytes << outcome.measurement.detail);
+    REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+    CHECK(outcome.outputs.front() == window_output(w));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/cuda_host/options.h"
 #include "tests/runtime/cuda_host/kernels.h"
 #include "tests/runtime/cuda_host/products.h"
+#include "tests/runtime/cuda_host/windows.h"
 #include "tests/support/cuda_host.h"
 
 #include <catch2/catch.hpp>
@@ -36,10 +37,10 @@ TEST_CASE("what runs on the host here compiles for a GPU") {
     WARN("skipped: " << nvrtc.error().message());
     return;
   }
-  std::vector<Artifact> artifacts = {
-      testing::sgemm_tiled({.m = 70, .n = 100, .k = 37}).artifact,
-      testing::hgemm_mma({.m = 100, .n = 128, .k = 224}).artifact,
-      testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2).artifact};
+  std::vector<Artifact> artifacts = {testing::sgemm_tiled({.m = 70, .n = 100, .k = 37}).artifact,
+                                     testing::hgemm_mma({.m = 100, .n = 128, .k = 224}).artifact,
+                                     testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2).artifact,
+                                     testing::window_copy({})};
   for (const Product& p : testing::all_products()) artifacts.push_back(make_product(p));
   for (const Artifact& artifact : artifacts) {
     const Result<codegen::Cubin> cubin = codegen::compile_cubin(artifact.bytes, artifact.cpu, {});
