@@ -285,13 +285,23 @@ Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
   return last.error();
 }
 
-// Axes of sums that lie side by side become one; if it is asked for, long rows are cut into parts, whose blocks are
-// returned.
+// Below that a thread walks its row.
+constexpr int64_t kLongSum = 1024;
+
+bool has_long_sum(const schedule::Schedule& s, BlockId id) {
+  int64_t n = 1;
+  for (const Axis& axis : facts_of(s, id).reduce) n *= axis.extent;
+  return n >= kLongSum;
+}
+
+// Axes of long sums that lie side by side become one; if it is asked for, long rows are cut into parts, whose blocks
+// are returned.
 std::vector<BlockId> prepare_sums(SketchContext& context, const GpuVariant& variant) {
   std::vector<BlockId> parts;
   for (const BlockId id : context.schedule.blocks()) {
     if (in_kernel(context.schedule, id)) continue;
-    if (!can_gpu_tile(context.schedule, id)) join_summed_axes(context, id);
+    if (has_long_sum(context.schedule, id) && !can_gpu_tile(context.schedule, id))
+      join_summed_axes(context, id);
     if (!variant.parts) continue;
     const Result<BlockId> made = gpu_parts(context, id);
     if (made.ok()) parts.push_back(*made);
