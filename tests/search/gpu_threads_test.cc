@@ -55,6 +55,7 @@ void check_threads(const std::string& text) {
   const Result<Candidate> chosen = instant_candidate(task, *space, pool);
   REQUIRE_OK(chosen);
   INFO(text << "\n" << ir::print(chosen->program));
+  REQUIRE_OK(schedule::check_gpu_limits(chosen->program, task.target));
   const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(chosen->program);
   REQUIRE_OK(needs);
   for (const schedule::GpuNeeds& kernel : *needs) {
@@ -98,6 +99,12 @@ TEST_CASE("few long rows are cut into parts for all processors") {
 TEST_CASE("maps that are summed as a whole have threads along them") {
   check_threads("op p(X: f32[8,64,112,112]) -> (Y: f32[8,64]) { Y[n,c] = max[h,w] X[n,c,h,w]; }");
   check_threads("op p(X: f32[1,512,7,7]) -> (Y: f32[1,512]) { Y[n,c] = max[h,w] X[n,c,h,w]; }");
+}
+
+TEST_CASE("more tiles than a grid has along its last axis stand along the first one") {
+  check_threads(
+      "op p(A: f32[70000,16,16], B: f32[70000,16,16]) -> (C: f32[70000,16,16]) { "
+      "C[n,i,j] = sum[k] A[n,i,k] * B[n,k,j]; }");
 }
 
 }  // namespace
