@@ -113,6 +113,27 @@ TEST_CASE("a pool's windows are written out, each result by a thread of its own"
     CHECK(trace.find("\"thread.x\"") != std::string::npos);
 }
 
+constexpr const char* kPaddedPool = R"(
+program padded_pool(X: f32[2, 32, 63, 71]) -> (Y: f32[2, 32, 32, 36]) {
+  buffer Z: f32[2, 32, 65, 73] global
+  for n in 2 { for c in 32 { for h in 65 { for w in 73 {
+    block "Z" [vn: S(2) = n, vc: S(32) = c, vh: S(65) = h, vw: S(73) = w] {
+      Z[vn, vc, vh, vw] = select(0 <= vh - 1 && vh - 1 < 63 && 0 <= vw - 1 && vw - 1 < 71,
+                                 X[vn, vc, vh - 1, vw - 1], f32.ninf) } } } } }
+  for n_1 in 2 { for c_1 in 32 { for i in 32 { for j in 36 { for p in 3 { for q in 3 {
+    block "Y" [vn: S(2) = n_1, vc: S(32) = c_1, vi: S(32) = i, vj: S(36) = j, vp: R(3) = p, vq: R(3) = q] {
+      init { Y[vn, vc, vi, vj] = f32.ninf }
+      Y[vn, vc, vi, vj] = max(Y[vn, vc, vi, vj], Z[vn, vc, vi*2 + vp, vj*2 + vq]) } } } } } } }
+})";
+
+TEST_CASE("a pool's neighbours share what their windows read, padding included", "[gpu]") {
+  const std::vector<std::string> traces = run_sketches("padded_pool", parse_or_die(kPaddedPool));
+  CHECK(std::any_of(traces.begin(), traces.end(), [](const std::string& trace) {
+    return trace.find("cache_write(") != std::string::npos &&
+           trace.find("vectorize(") != std::string::npos;
+  }));
+}
+
 // Rows, columns, a total with a stage behind it, places of maxima: none of their extents is a multiple of anything.
 constexpr const char* kLongSums[] = {
     R"(program rows(X: f32[3, 9001]) -> (Y: f32[3]) {

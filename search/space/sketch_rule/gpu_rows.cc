@@ -11,7 +11,7 @@
 // with what a row's stages hand on in registers as long as its threads have enough of them; what is
 // written out and read again then stays in registers, too (NVRTC sees that nobody writes inputs).
 // (of sums over columns, neighbours are thread.x and parts of the sum thread.y);
-// or, where rows are short, a row for each thread, or a vector of rows of one element:
+// or, where rows are short, a row for each thread, or a vector of rows of one element (windows of a pool):
 //     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
 //
 // bind: a block by itself, its spatial loops fused: [blocks, vectors, threads, a vector].
@@ -51,6 +51,17 @@ int64_t extent_of(const schedule::Schedule& s, LoopId id) {
   return extent == nullptr ? 1 : extent->value;
 }
 
+// The innermost loops of a sum, as many as make little code.
+Result<void> unroll_window(schedule::Schedule& s, const std::vector<LoopId>& loops) {
+  int64_t taps = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    taps *= extent_of(s, *loop);
+    if (taps > kMostTaps) break;
+    PRUNERC_TRY_VOID(s.unroll(*loop));
+  }
+  return {};
+}
+
 /// Rows of a thread of its own: one, or neighbours as a vector.
 enum class ThreadRows : uint8_t { kOne, kVector };
 
@@ -79,14 +90,7 @@ class GpuRows {
     }
     find_longest();
     for (std::size_t i = 0; i + 1 < blocks_.size(); ++i) keep_near(blocks_[i]);
-    for (std::size_t i = 0; lanes_ > 1 && i < blocks_.size(); ++i) {
-      PRUNERC_TRY_VOID(vectorize_rows(blocks_[i]));
-    }
-    if (shares_) {
-      PRUNERC_TRY_VOID(share_rows());
-    } else {
-      PRUNERC_TRY_VOID(s_.bind(row_, "thread.x"));
-    }
+    PRUNERC_TRY_VOID(shares_ ? share_rows() : bind_rows());
     return s_.bind(shares_ ? row_ : rows_, "block.x");
   }
 
@@ -152,7 +156,8 @@ class GpuRows {
     return {};
   }
 
-  // Neighbours where a row is one element of each stage, all of them side by side, and there are many; 1 elsewhere.
+  // Neighbours where a row is one element of the last stage and of each sum, all of them side by side in what is
+  // read, and there are many; 1 elsewhere.
   int64_t find_lanes() const {
     const BlockFacts last = facts_of(s_, blocks_.back());
     if (last.block == nullptr || last.spatial.empty() || !last.reduce.empty()) return 1;
@@ -161,12 +166,24 @@ class GpuRows {
     for (const Axis& axis : last.spatial) rows *= axis.extent;
     for (const BlockId id : blocks_) {
       const BlockFacts facts = facts_of(s_, id);
-      const bool fits = facts.block != nullptr && facts.trivial &&
-                        facts.spatial.size() == last.spatial.size() &&
-                        facts.spatial.back().extent == extent;
-      lanes = fits ? std::min(lanes, access_width(s_, *facts.block, facts.spatial.back().var)) : 1;
+      if (facts.block == nullptr || !facts.trivial) return 1;
+      const bool fits =
+          facts.spatial.size() == last.spatial.size() && facts.spatial.back().extent == extent;
+      const bool is_sum = !facts.reduce.empty();
+      if (is_sum && (!fits || !reads_beside(*facts.block, facts.spatial.back().var))) return 1;
+      if (fits) {
+        lanes = std::min(lanes, access_width(s_, *facts.block, facts.spatial.back().var));
+      }
     }
     return rows >= kManyThreads && extent % lanes == 0 ? lanes : 1;
+  }
+
+  // Whether something is read from neighbouring places, be it in strides, for neighbouring results.
+  static bool reads_beside(const ir::Block& block, ir::VarId var) {
+    return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+      return access.buffer != block.writes[0].buffer && !access.region.empty() &&
+             mentions(access.region.back().min, var);
+    });
   }
 
   Result<void> cut_rows() {
@@ -181,11 +198,24 @@ class GpuRows {
     return {};
   }
 
+  Result<void> bind_rows() {
+    for (const BlockId id : blocks_) {
+      if (lanes_ > 1) {
+        PRUNERC_TRY_VOID(vectorize_rows(id));
+      } else if (is_reduction(*find_block(s_.program(), id))) {
+        PRUNERC_TRY_VOID(unroll_window(s_, loops_in_row(id)));
+      }
+    }
+    return s_.bind(row_, "thread.x");
+  }
+
   // The block's vector innermost, inside of what it adds up.
   Result<void> vectorize_rows(BlockId id) {
     std::vector<LoopId> loops = loops_in_row(id);
     const LoopId lane = last_spatial(*find_block(s_.program(), id), loops);
     if (!lane.valid() || extent_of(s_, lane) != lanes_) {
+      // What a window reads are more elements than results, or fewer.
+      if (id != blocks_.back() && !is_reduction(*find_block(s_.program(), id))) return {};
       return error(Diag::kUnsupported, std::string("vectors of rows"));
     }
     std::erase(loops, lane);
@@ -354,15 +384,16 @@ class GpuRows {
   bool in_registers_ = false;
 };
 
-// As many of the inner loops as are no code of their own.
-Result<void> unroll_window(schedule::Schedule& s, const std::vector<Axis>& axes) {
-  int64_t taps = 1;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    taps *= axis->extent;
-    if (taps > kMostTaps) break;
-    PRUNERC_TRY_VOID(s.unroll(axis->loop));
+// A vector of rows for each thread; what the last block adds up leaves its registers as one.
+Result<void> vector_rows(SketchContext& context, std::vector<BlockId> blocks,
+                         const GpuVariant& variant) {
+  const ir::Block* last = find_block(context.program(), blocks.back());
+  if (last != nullptr && is_reduction(*last) && last->writes.size() == 1) {
+    PRUNERC_TRY(const BlockId copy,
+                context.schedule.cache_write(blocks.back(), 0, ir::Scope::kLocal));
+    blocks.push_back(copy);
   }
-  return {};
+  return GpuRows(context, blocks, variant).run(ThreadRows::kVector);
 }
 
 // Spatial loops outside, reduction loops inside; the spatial ones fused and cut for threads.
@@ -372,14 +403,15 @@ Result<void> bind_spatial(SketchContext& context, BlockId id) {
   if (facts.block == nullptr || !facts.trivial || facts.spatial.empty()) {
     return error(Diag::kUnsupported, std::string("threads for this block"));
   }
-  std::vector<LoopId> spatial, order;
+  std::vector<LoopId> spatial, window, order;
   int64_t extent = 1;
   for (const Axis& axis : facts.spatial) {
     spatial.push_back(axis.loop);
     extent *= axis.extent;
   }
+  for (const Axis& axis : facts.reduce) window.push_back(axis.loop);
   order = spatial;
-  for (const Axis& axis : facts.reduce) order.push_back(axis.loop);
+  order.insert(order.end(), window.begin(), window.end());
   if (order.size() > 1) PRUNERC_TRY_VOID(s.reorder(order));
   LoopId fused = spatial[0];
   if (spatial.size() > 1) {
@@ -401,7 +433,7 @@ Result<void> bind_spatial(SketchContext& context, BlockId id) {
     PRUNERC_TRY_VOID(s.unroll(parts[1]));
     PRUNERC_TRY_VOID(s.vectorize(parts[3]));
   }
-  PRUNERC_TRY_VOID(unroll_window(s, facts.reduce));
+  PRUNERC_TRY_VOID(unroll_window(s, window));
   PRUNERC_TRY_VOID(s.bind(parts[vectors ? 2 : 1], "thread.x"));
   return s.bind(parts[0], "block.x");
 }
@@ -458,10 +490,7 @@ bool is_along_columns(const BlockFacts& facts) {
 Result<void> gpu_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                       const GpuVariant& variant) {
   const schedule::Schedule before = context.schedule.fork();
-  if (!variant.threads_share_rows &&
-      GpuRows(context, blocks, variant).run(ThreadRows::kVector).ok()) {
-    return {};
-  }
+  if (!variant.threads_share_rows && vector_rows(context, blocks, variant).ok()) return {};
   context.schedule = before;
   const Result<void> done = GpuRows(context, blocks, variant).run(ThreadRows::kOne);
   if (!done) context.schedule = before;
