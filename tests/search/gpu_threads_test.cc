@@ -1,10 +1,10 @@
 // What is taken on a GPU without measuring has threads enough, whatever the extents: the windows of pools, few long
 // rows, sums over columns, totals.
-#include "ir/arith/loop_index.h"
 #include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "ir/query.h"
 #include "ir/support/parallel.h"
+#include "ir/visit.h"
 #include "schedule/legality/gpu_limits.h"
 #include "search/space/space.h"
 #include "search/tune/instant.h"
@@ -33,13 +33,30 @@ Task gpu_task(const std::string& text) {
 
 // Instances of the kernel's largest block.
 int64_t work_of(const ir::Program& program, ir::LoopId kernel) {
-  const ir::LoopIndex index(program);
   int64_t most = 0;
-  for (const ir::Block* block : index.blocks_under(kernel)) {
-    int64_t own = 1;
-    for (const ir::IterVar& iter : block->iters) own *= ir::constant_value(iter.extent).value_or(1);
-    most = std::max(most, own);
-  }
+  bool inside = false;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        if (const ir::Loop* loop = s.as<ir::Loop>(); loop != nullptr && loop->id == kernel) {
+          inside = true;
+          ir::walk(
+              loop->body,
+              [&](ir::Stmt part) {
+                const ir::Block* block = part.as<ir::Block>();
+                int64_t own = block != nullptr ? 1 : 0;
+                for (std::size_t i = 0; block != nullptr && i < block->iters.size(); ++i) {
+                  own *= ir::constant_value(block->iters[i].extent).value_or(1);
+                }
+                most = std::max(most, own);
+                return true;
+              },
+              [](ir::Expr) {});
+        }
+        return true;
+      },
+      [](ir::Expr) {});
+  REQUIRE(inside);
   return most;
 }
 
