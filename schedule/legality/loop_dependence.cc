@@ -302,9 +302,9 @@ bool Chain::covers_in_common(const LeafBlock& writer, const Access& write, const
   return ok;
 }
 
-// Is the buffer accessed by one block alone, each instance at one element of its own? So it is if
-// the element determines the iteration: of the chain and what is inside, or of some loops around as
-// well, which a fused index may need (only what differs inside counts then).
+// Is the buffer accessed by one block alone, each iteration at elements of its own? So it is if the
+// element determines the iteration: of the chain and of what moves the element inside, or of some
+// loops around as well, which a fused index may need (only what differs inside counts then).
 bool Chain::writes_once(BufferId buffer) {
   const LeafBlock* writer = nullptr;
   const Access* write = nullptr;
@@ -323,10 +323,7 @@ bool Chain::writes_once(BufferId buffer) {
   std::vector<const Var*> vars;
   for (const Loop* loop : outer_) vars.push_back(loop->var);
   for (const Loop* loop : loops_) vars.push_back(loop->var);
-  for (const Loop* loop : writer->loops) {
-    ranges_.bind(loop->var, loop->extent);
-    vars.push_back(loop->var);
-  }
+  for (const Loop* loop : writer->loops) ranges_.bind(loop->var, loop->extent);
   std::vector<Expr> indices;
   for (const Range& range : bound_region(b_, *writer->block, *write).box) {
     indices.push_back(simplify(b_, range.min, ranges_));
@@ -338,6 +335,13 @@ bool Chain::writes_once(BufferId buffer) {
   }
   // Instances that the edge of the domain leaves out may be thought to run: that makes it harder.
   const Expr guard = guard_within_domain(b_, *writer->block, ranges_);
+  // A loop inside that no index depends on, as a sum's, comes back to the iteration's own element.
+  for (const Loop* loop : writer->loops) {
+    const auto moves = [&](Expr e) { return mentions(e, loop->var->id); };
+    if (std::any_of(indices.begin(), indices.end(), moves) || (guard.defined() && moves(guard))) {
+      vars.push_back(loop->var);
+    }
+  }
   bool found = false;
   for (std::size_t first = outer_.size() + 1; first-- > 0 && !found;) {
     found = detect_iter_map(b_, indices, std::span(vars).subspan(first), guard, ranges_,

@@ -35,7 +35,7 @@ bool has_sketch(const Sketch& sketch, const std::vector<GpuVariant>& variants) {
   // One mapping is proposed; sums are not cut for more blocks; no instructions of warpgroups; two
   // products are two kernels.
   return variant->mapping <= 1 && !variant->split_reduction && variant->wgmma.warpgroups == 0 &&
-         !variant->chain;
+         !variant->chain && !variant->parts;
 }
 
 }  // namespace

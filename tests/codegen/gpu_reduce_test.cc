@@ -83,10 +83,31 @@ TEST_CASE("tuples across threads that do not combine are refused", "[gpu]") {
   CHECK_DIAG(lowered(pair("P[vi] = P[vi]*2f32 + X[vi, vk] Q[vi] = Q[vi] + P[vi]")), Unsupported);
   CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi]*P[vi]")), Unsupported);
   CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi] + P[5 - vi]")), Unsupported);
-  // Which threads take part depends on the row.
+  // A row may have no threads at all.
   CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi] + X[vi, vk]*X[vi, vk]",
-                          "where k < i + 3 ")),
+                          "where k + 3 < i ")),
              Unsupported);
+}
+
+TEST_CASE("threads without an instance in some rows alone add nothing to theirs", "[gpu]") {
+  const ir::Target target = gpu_target();
+  // The last of several parts is shorter, of a sum and of a tuple.
+  const auto parts = [](const std::string& result, const std::string& body) {
+    return parse_or_die("program parts(X: f32[150]) -> (" + result + R"() {
+  for p in 3 @L0 bind(block.x) { for k in 64 @L1 bind(thread.x) {
+    block "part" @B0 [vp: S(3) = p, vk: R(64) = k] where p*64 + k < 150 {
+      )" + body + " } } }\n}");
+  };
+  const std::string value = "X[vp*64 + vk]";
+  for (const ir::Program& program :
+       {parts("P: f32[3]", "init { P[vp] = 0f32 } P[vp] = P[vp] + " + value),
+        parts("P: f32[3]", "init { P[vp] = f32.ninf } P[vp] = max(P[vp], " + value + ")"),
+        parts("P: f32[3], Q: f32[3]", "init { P[vp] = 0f32 Q[vp] = 0f32 } P[vp] = P[vp] + " +
+                                          value + " Q[vp] = Q[vp] + " + value + "*" + value)}) {
+    INFO(ir::print(program));
+    REQUIRE_OK(codegen::lower_gpu(program, target));
+    CHECK(compare_on_host(program, program, target, 3, kTwoOrders) == "");
+  }
 }
 
 }  // namespace

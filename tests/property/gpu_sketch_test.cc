@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -96,6 +97,91 @@ program two_layers(V: f32[34, 260], W: f32[21, 34], x: f32[260]) -> (Y: f32[21])
   for (std::size_t at = 0; (at = traces[0].find("\"block.x\"", at)) != std::string::npos; ++at)
     ++num_kernels;
   CHECK(num_kernels == 2);
+}
+
+// Batches, channels and windows: the fused index of a thread has four digits.
+constexpr const char* kPool = R"(
+program pool(X: f32[2, 6, 29, 31]) -> (Y: f32[2, 6, 14, 15]) {
+  for n in 2 { for c in 6 { for i in 14 { for j in 15 { for p in 3 { for q in 3 {
+    block "Y" [vn: S(2) = n, vc: S(6) = c, vi: S(14) = i, vj: S(15) = j, vp: R(3) = p, vq: R(3) = q] {
+      init { Y[vn, vc, vi, vj] = f32.ninf }
+      Y[vn, vc, vi, vj] = max(Y[vn, vc, vi, vj], X[vn, vc, vi*2 + vp, vj*2 + vq]) } } } } } } }
+})";
+
+TEST_CASE("a pool's windows are written out, each result by a thread of its own", "[gpu]") {
+  for (const std::string& trace : run_sketches("pool", parse_or_die(kPool)))
+    CHECK(trace.find("\"thread.x\"") != std::string::npos);
+}
+
+constexpr const char* kPaddedPool = R"(
+program padded_pool(X: f32[2, 32, 63, 71]) -> (Y: f32[2, 32, 32, 36]) {
+  buffer Z: f32[2, 32, 65, 73] global
+  for n in 2 { for c in 32 { for h in 65 { for w in 73 {
+    block "Z" [vn: S(2) = n, vc: S(32) = c, vh: S(65) = h, vw: S(73) = w] {
+      Z[vn, vc, vh, vw] = select(0 <= vh - 1 && vh - 1 < 63 && 0 <= vw - 1 && vw - 1 < 71,
+                                 X[vn, vc, vh - 1, vw - 1], f32.ninf) } } } } }
+  for n_1 in 2 { for c_1 in 32 { for i in 32 { for j in 36 { for p in 3 { for q in 3 {
+    block "Y" [vn: S(2) = n_1, vc: S(32) = c_1, vi: S(32) = i, vj: S(36) = j, vp: R(3) = p, vq: R(3) = q] {
+      init { Y[vn, vc, vi, vj] = f32.ninf }
+      Y[vn, vc, vi, vj] = max(Y[vn, vc, vi, vj], Z[vn, vc, vi*2 + vp, vj*2 + vq]) } } } } } } }
+})";
+
+TEST_CASE("a pool's neighbours share what their windows read, padding included", "[gpu]") {
+  const std::vector<std::string> traces = run_sketches("padded_pool", parse_or_die(kPaddedPool));
+  CHECK(std::any_of(traces.begin(), traces.end(), [](const std::string& trace) {
+    return trace.find("cache_write(") != std::string::npos &&
+           trace.find("vectorize(") != std::string::npos;
+  }));
+}
+
+// Rows, columns, a total with a stage behind it, places of maxima: none of their extents is a multiple of anything.
+constexpr const char* kLongSums[] = {
+    R"(program rows(X: f32[3, 9001]) -> (Y: f32[3]) {
+  for i in 3 { for k in 9001 { block "Y" [vi: S(3) = i, vk: R(9001) = k] {
+    init { Y[vi] = 0f32 } Y[vi] = Y[vi] + X[vi, vk] } } }
+})",
+    R"(program columns(X: f32[1031, 37]) -> (Y: f32[37]) {
+  for j in 37 { for k in 1031 { block "Y" [vj: S(37) = j, vk: R(1031) = k] {
+    init { Y[vj] = 0f32 } Y[vj] = Y[vj] + X[vk, vj] } } }
+})",
+    R"(program total(X: f32[97, 101]) -> (Y: f32) {
+  buffer s: f32 global
+  for i in 97 { for k in 101 { block "s" [vi: R(97) = i, vk: R(101) = k] {
+    init { s[] = 0f32 } s[] = s[] + X[vi, vk] } } }
+  block "Y" [] { Y[] = s[]*2f32 }
+})",
+    R"(program batches(X: f32[3, 2, 67, 61]) -> (Y: f32[2]) {
+  for c in 2 { for n in 3 { for i in 67 { for k in 61 {
+    block "Y" [vc: S(2) = c, vn: R(3) = n, vi: R(67) = i, vk: R(61) = k] {
+      init { Y[vc] = f32.ninf } Y[vc] = max(Y[vc], X[vn, vc, vi, vk]) } } } } }
+})"};
+
+TEST_CASE("few long rows are added up in parts, and each way gives the same", "[gpu]") {
+  for (const char* const text : kLongSums) {
+    const std::vector<std::string> traces = run_sketches("sums", parse_or_die(text));
+    const auto has_parts = [](const std::string& trace) {
+      return trace.find("rfactor(") != std::string::npos;
+    };
+    INFO(text);
+    CHECK(std::any_of(traces.begin(), traces.end(), has_parts));
+  }
+}
+
+// What "split k" leaves: a thread adds up vectors of neighbours where there are many.
+TEST_CASE("short sums of many neighbours are vectors", "[gpu]") {
+  const std::vector<std::string> traces = run_sketches("parts", parse_or_die(R"(
+program parts(P: f32[3, 250, 264]) -> (Y: f16[250, 264]) {
+  buffer s: f32[250, 264] global
+  for i in 250 { for j in 264 { for p in 3 {
+    block "s" [vi: S(250) = i, vj: S(264) = j, vp: R(3) = p] {
+      init { s[vi, vj] = 0f32 } s[vi, vj] = s[vi, vj] + P[vp, vi, vj] } } } }
+  for i_1 in 250 { for j_1 in 264 { block "Y" [vi: S(250) = i_1, vj: S(264) = j_1] {
+    Y[vi, vj] = f16(s[vi, vj]) } } }
+})"));
+  CHECK(std::any_of(traces.begin(), traces.end(), [](const std::string& trace) {
+    return trace.find("compute_at(") != std::string::npos &&
+           trace.find("vectorize(") != std::string::npos;
+  }));
 }
 
 constexpr const char* kChannelsLast = R"(

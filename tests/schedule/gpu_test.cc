@@ -218,6 +218,27 @@ TEST_CASE("what one block leaves out another may have written an iteration befor
   CHECK_FALSE(s.bind(LoopId(0), "block.x").ok());
 }
 
+TEST_CASE("blocks and threads share an index of many axes around a sum") {
+  // 128 divides no product of inner extents: every digit but the first needs both loops.
+  Schedule s(parse_or_die(R"(program pool(X: f32[8, 64, 113, 113]) -> (Y: f32[8, 64, 56, 56]) {
+  for n in 8 @L0 { for c in 64 @L1 { for i in 56 @L2 { for j in 56 @L3 {
+    for p in 3 @L4 { for q in 3 @L5 {
+      block "Y" @B0 [vn: S(8) = n, vc: S(64) = c, vi: S(56) = i, vj: S(56) = j,
+                     vp: R(3) = p, vq: R(3) = q] {
+        init { Y[vn, vc, vi, vj] = f32.ninf }
+        Y[vn, vc, vi, vj] = max(Y[vn, vc, vi, vj], X[vn, vc, vi*2 + vp, vj*2 + vq]) } } }
+  } } } }
+})"));
+  const Result<LoopId> fused = s.fuse({LoopId(0), LoopId(1), LoopId(2), LoopId(3)});
+  REQUIRE_OK(fused);
+  const auto parts = s.split(*fused, {Int(-1), Int(128)});
+  REQUIRE_OK(parts);
+  REQUIRE_OK(s.bind((*parts)[1], "thread.x"));
+  REQUIRE_OK(s.bind((*parts)[0], "block.x"));
+  // The sum's own loops do not share out an element.
+  CHECK_FALSE(s.parallel(LoopId(4)).ok());
+}
+
 TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {
   std::set<LoopKind> kinds;
   std::set<Scope> scopes;

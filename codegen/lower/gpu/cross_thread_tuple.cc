@@ -71,11 +71,12 @@ class TupleSplit {
     if (!site_.block->guard.defined()) return false;
     VarRanges ranges;
     VarMap zeros;
-    for (const Loop* loop : site_.path) {
-      ranges.bind(loop->var, loop->extent);
-      const bool is_thread =
-          std::find(site_.threads.begin(), site_.threads.end(), loop) != site_.threads.end();
-      if (!is_thread) zeros[loop->var->id] = b_.int_imm(0);
+    for (std::size_t i = 0; i < site_.path.size(); ++i) {
+      ranges.bind(site_.path[i]->var, site_.path[i]->extent);
+      if (i >= site_.first) zeros[site_.path[i]->var->id] = b_.int_imm(0);
+    }
+    for (const auto* loops : {&site_.threads, &site_.spatial}) {
+      for (const Loop* loop : *loops) zeros.erase(loop->var->id);
     }
     for (Expr conjunct : conjuncts(site_.block->guard)) {
       const bool of_threads =

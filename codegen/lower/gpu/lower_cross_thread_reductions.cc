@@ -11,6 +11,7 @@
 #include "codegen/lower/gpu/reduction_site.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/accumulator.h"
+#include "ir/arith/prove.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
@@ -111,23 +112,32 @@ class CrossThread {
     return open;
   }
 
-  // Splits the guard; false if a conjunct relates reduction loops with others.
+  // Splits the guard. A conjunct may relate reduction loops with others, as the end of the last of several parts does,
+  // if each result has an instance anyway: the first one. False if it may have none.
   bool take_guard(Site* site) {
     if (!site->block->guard.defined()) return true;
-    std::set<VarId> reduce;
-    for (std::size_t i = site->first; i < site->path.size(); ++i)
-      reduce.insert(site->path[i]->var->id);
-    for (const Loop* loop : site->spatial) reduce.erase(loop->var->id);
+    VarRanges ranges;
+    VarMap zeros;  // of the reduction loops
+    for (std::size_t i = 0; i < site->path.size(); ++i) {
+      const Loop* loop = site->path[i];
+      ranges.bind(loop->var, loop->extent);
+      if (i >= site->first) zeros[loop->var->id] = b_.int_imm(0);
+    }
+    for (const Loop* loop : site->spatial) zeros.erase(loop->var->id);
+    bool is_mixed = false, has_first = true;
     for (Expr conjunct : conjuncts(site->block->guard)) {
       std::set<VarId> vars;
       collect_vars(conjunct, &vars);
       const auto num_inner =
-          std::count_if(vars.begin(), vars.end(), [&](VarId id) { return reduce.count(id) != 0; });
-      if (num_inner == static_cast<std::ptrdiff_t>(vars.size()) && num_inner > 0) continue;
-      if (num_inner > 0) return false;
-      site->outer_guard = conjunction(b_, site->outer_guard, conjunct);
+          std::count_if(vars.begin(), vars.end(), [&](VarId id) { return zeros.count(id) != 0; });
+      if (num_inner == 0) {
+        site->outer_guard = conjunction(b_, site->outer_guard, conjunct);
+        continue;
+      }
+      is_mixed = is_mixed || num_inner < std::ssize(vars);
+      has_first = has_first && prove(substitute(b_, conjunct, zeros), ranges) == Proof::kYes;
     }
-    return true;
+    return !is_mixed || has_first;
   }
 
   // Adds a buffer with the leading extents before the result's shape.

@@ -311,6 +311,17 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
 
 }  // namespace
 
+void join_summed_axes(SketchContext& context, BlockId id) {
+  for (;;) {
+    const BlockFacts facts = facts_of(context.schedule, id);
+    if (facts.block == nullptr || !facts.trivial || facts.reduce.size() < 2) return;
+    const Axis& axis = facts.reduce.back();
+    if (!reads_contiguously(context.program(), *facts.block, axis.var)) return;
+    const std::optional<Run> run = with_previous(context.program(), *facts.block, axis);
+    if (!run || !join(context, *facts.block, *run).ok()) return;
+  }
+}
+
 void fuse_axes(SketchContext& context, bool windows) {
   for (const BlockId id : context.schedule.blocks()) {
     const ir::Block* block = find_block(context.program(), id);

@@ -74,12 +74,29 @@ GpuVariant row_per_thread(GpuVariant variant) {
   return variant;
 }
 
+int64_t num_results(const schedule::Schedule& s, BlockId id) {
+  int64_t n = 1;
+  for (const Axis& axis : facts_of(s, id).spatial) n *= axis.extent;
+  return n;
+}
+
+// Whether a chain's rows have a block each. Not those that were cut into parts: who reads their sums has more threads.
+bool fuses_rows(const schedule::Schedule& s, const std::vector<BlockId>& chain,
+                const GpuVariant& variant) {
+  int64_t most_sums = 0;
+  for (const BlockId id : chain) {
+    if (is_reduction(*find_block(s.program(), id)))
+      most_sums = std::max(most_sums, num_results(s, id));
+  }
+  if (!variant.fuse_rows || most_sums == 0 || chain.size() < 2) return false;
+  return !variant.parts || num_results(s, chain.back()) <= most_sums;
+}
+
 // Stages that follow each other: together if they have rows in common, else each by itself.
 void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
                     const GpuVariant& variant) {
   const auto reduces = [&](BlockId id) { return is_reduction(*find_block(context.program(), id)); };
-  const bool any = std::any_of(chain.begin(), chain.end(), reduces);
-  if (variant.fuse_rows && any && chain.size() > 1) {
+  if (fuses_rows(context.schedule, chain, variant)) {
     if (gpu_rows(context, chain, variant)) return;
     // Rows of values of few tiles are shorter than a warp.
     if (variant.chain && gpu_rows(context, chain, row_per_thread(variant))) return;
@@ -268,6 +285,30 @@ Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
   return last.error();
 }
 
+// Below that a thread walks its row.
+constexpr int64_t kLongSum = 1024;
+
+bool has_long_sum(const schedule::Schedule& s, BlockId id) {
+  int64_t n = 1;
+  for (const Axis& axis : facts_of(s, id).reduce) n *= axis.extent;
+  return n >= kLongSum;
+}
+
+// Axes of long sums that lie side by side become one; if it is asked for, long rows are cut into parts, whose blocks
+// are returned.
+std::vector<BlockId> prepare_sums(SketchContext& context, const GpuVariant& variant) {
+  std::vector<BlockId> parts;
+  for (const BlockId id : context.schedule.blocks()) {
+    if (in_kernel(context.schedule, id)) continue;
+    if (has_long_sum(context.schedule, id) && !can_gpu_tile(context.schedule, id))
+      join_summed_axes(context, id);
+    if (!variant.parts) continue;
+    const Result<BlockId> made = gpu_parts(context, id);
+    if (made.ok()) parts.push_back(*made);
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<GpuVariant> gpu_variants() {
@@ -325,6 +366,7 @@ std::vector<GpuVariant> gpu_variants() {
        .swizzled = true},
       // Bytes that cp.async brings as they lie.
       {.name = "gpu+tensor+across", .mapping = 1, .turns_bytes = false},
+      {.name = "gpu+parts", .parts = true},
   };
 }
 
@@ -371,6 +413,10 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     return error(Diag::kUnsupported, std::string("tensor instructions for this program"));
   }
   if (variant.inline_stages) inline_into_tiles(context, variant);
+  const std::vector<BlockId> parts = prepare_sums(context, variant);
+  if (variant.parts && parts.empty()) {
+    return error(Diag::kUnsupported, std::string("parts of this program's sums"));
+  }
   bool found_wgmma = wants_wgmma && num_tensor > 0;
   std::vector<BlockId> chain;
   const auto flush = [&] {
@@ -378,6 +424,7 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     chain.clear();
   };
   for (const BlockId id : context.schedule.blocks()) {
+    if (std::find(parts.begin(), parts.end(), id) != parts.end()) flush();
     if (find_block(context.program(), id) == nullptr || in_kernel(context.schedule, id)) continue;
     if (wants_wgmma && can_gpu_wgmma(context, id) && (flush(), wgmma(context, id, variant))) {
       found_wgmma = true;

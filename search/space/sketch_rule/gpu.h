@@ -38,6 +38,7 @@ struct GpuVariant {
   bool bulk = false;                  // in a chain of warpgroups the copy engine brings tiles
   bool swizzled = false;              // rows in shared memory swizzled, not lengthened
   bool turns_bytes = true;            // bytes across K, on their way into shared memory
+  bool parts = false;                 // of few long rows, in blocks of their own
 };
 std::vector<GpuVariant> gpu_variants();
 
@@ -68,9 +69,15 @@ Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& bl
                       const GpuVariant& variant);
 /// A sum of which neighbours in memory are different results.
 bool is_along_columns(const BlockFacts& facts);
+/// Neighbours along the variable that one access of 16 bytes has, as far as rows are made of them.
+int64_t access_width(const schedule::Schedule& schedule, const ir::Block& block, ir::VarId var);
 /// One block by itself: its spatial loops over blocks and threads, vectors of neighbours; one
 /// thread if it has none that are independent.
 Result<void> gpu_bind(SketchContext& context, ir::BlockId block);
+
+/// gpu_parts.cc: a kernel for the parts of long rows, which a reduction of few rows then adds up; returns the parts'
+/// block. Errors: Unsupported where rows are many or short.
+Result<ir::BlockId> gpu_parts(SketchContext& context, ir::BlockId block);
 
 /// gpu_transposition.cc: tiles of an elementwise block that reads across what it writes, through shared memory.
 Result<void> gpu_transposition(SketchContext& context, ir::BlockId block);

@@ -11,7 +11,7 @@
 // with what a row's stages hand on in registers as long as its threads have enough of them; what is
 // written out and read again then stays in registers, too (NVRTC sees that nobody writes inputs).
 // (of sums over columns, neighbours are thread.x and parts of the sum thread.y);
-// or, where rows are short, a row for each thread:
+// or, where rows are short, a row for each thread, or a vector of rows of one element (windows of a pool):
 //     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
 //
 // bind: a block by itself, its spatial loops fused: [blocks, vectors, threads, a vector].
@@ -42,6 +42,8 @@ constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostElements = 32;
 /// Vectors that a thread asks for at once of longer rows.
 constexpr int64_t kAtOnce = 8;
+/// Of a window: so many are written out.
+constexpr int64_t kMostTaps = 64;
 
 int64_t extent_of(const schedule::Schedule& s, LoopId id) {
   const ir::Loop* loop = ir::LoopIndex(s.program()).loop(id);
@@ -49,44 +51,47 @@ int64_t extent_of(const schedule::Schedule& s, LoopId id) {
   return extent == nullptr ? 1 : extent->value;
 }
 
-// Neighbours along the variable that one access of 16 bytes has, as far as rows are made of them.
-int64_t access_width(const schedule::Schedule& s, const ir::Block& block, ir::VarId var) {
-  int64_t width = 1;
-  const auto note = [&](const ir::Access& access) {
-    const ir::Buffer& buffer = s.program().buffer(access.buffer);
-    if (buffer.shape.empty() || !is_contiguous(access, var)) return;
-    const auto* row = buffer.shape.back().as<ir::IntImm>();
-    if (row == nullptr) return;
-    width = std::max(width, std::gcd(row->value, kVectorBytes / ir::byte_size(buffer.dtype)));
-  };
-  for (const ir::Access& access : block.reads) note(access);
-  for (const ir::Access& access : block.writes) note(access);
-  return width;
+// The innermost loops of a sum, as many as make little code.
+Result<void> unroll_window(schedule::Schedule& s, const std::vector<LoopId>& loops) {
+  int64_t taps = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    taps *= extent_of(s, *loop);
+    if (taps > kMostTaps) break;
+    PRUNERC_TRY_VOID(s.unroll(*loop));
+  }
+  return {};
 }
+
+/// Rows of a thread of its own: one, or neighbours as a vector.
+enum class ThreadRows : uint8_t { kOne, kVector };
 
 class GpuRows {
  public:
   GpuRows(SketchContext& context, const std::vector<BlockId>& blocks, const GpuVariant& variant)
-      : context_(context), s_(context.schedule), blocks_(blocks), variant_(variant) {}
+      : context_(context),
+        s_(context.schedule),
+        blocks_(blocks),
+        shares_(variant.threads_share_rows) {}
 
-  Result<void> run() {
-    if (variant_.threads_share_rows && blocks_.size() == 1 &&
-        is_along_columns(facts_of(s_, blocks_[0]))) {
+  Result<void> run(ThreadRows thread_rows) {
+    if (shares_ && blocks_.size() == 1 && is_along_columns(facts_of(s_, blocks_[0]))) {
       return share_columns();
     }
+    if (thread_rows == ThreadRows::kVector) {
+      lanes_ = find_lanes();
+      if (lanes_ == 1) return error(Diag::kUnsupported, std::string("vectors of rows"));
+    }
     PRUNERC_TRY_VOID(find_rows());
-    if (!variant_.threads_share_rows) PRUNERC_TRY_VOID(cut_rows());
+    // A single long row is no thread's alone.
+    shares_ = shares_ || (extent_of(s_, row_) == 1 && depth_ >= kThreads.front());
+    if (!shares_) PRUNERC_TRY_VOID(cut_rows());
     for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
       PRUNERC_TRY_VOID(s_.compute_at(blocks_[i - 1], row_));
     }
     find_longest();
     for (std::size_t i = 0; i + 1 < blocks_.size(); ++i) keep_near(blocks_[i]);
-    if (variant_.threads_share_rows) {
-      PRUNERC_TRY_VOID(share_rows());
-    } else {
-      PRUNERC_TRY_VOID(s_.bind(row_, "thread.x"));
-    }
-    return s_.bind(variant_.threads_share_rows ? row_ : rows_, "block.x");
+    PRUNERC_TRY_VOID(shares_ ? share_rows() : bind_rows());
+    return s_.bind(shares_ ? row_ : rows_, "block.x");
   }
 
  private:
@@ -135,6 +140,7 @@ class GpuRows {
         return error(Diag::kUnsupported, std::string("rows of this block"));
       }
       if (!facts.reduce.empty()) num_rows = std::min(num_rows, facts.spatial.size());
+      for (const Axis& axis : facts.reduce) depth_ = std::max(depth_, axis.extent);
     }
     std::vector<LoopId> loops;
     for (std::size_t i = 0; i < num_rows; ++i) loops.push_back(last.spatial[i].loop);
@@ -145,18 +151,93 @@ class GpuRows {
     } else {
       // A total: one block of threads.
       const std::vector<LoopId> all = s_.loops_of(blocks_.back());
-      if (all.empty()) return error(Diag::kUnsupported, std::string("rows of a scalar"));
-      PRUNERC_TRY(row_, s_.add_unit_loop(all[0]));
+      PRUNERC_TRY(row_, all.empty() ? s_.add_unit_loop(blocks_.back()) : s_.add_unit_loop(all[0]));
     }
     return {};
   }
 
+  // Neighbours where a row is one element of the last stage and of each sum, all of them side by side in what is
+  // read, and there are many; 1 elsewhere.
+  int64_t find_lanes() const {
+    const BlockFacts last = facts_of(s_, blocks_.back());
+    if (last.block == nullptr || last.spatial.empty() || !last.reduce.empty()) return 1;
+    const int64_t extent = last.spatial.back().extent;
+    int64_t rows = 1, lanes = kVectorBytes;
+    for (const Axis& axis : last.spatial) rows *= axis.extent;
+    for (const BlockId id : blocks_) {
+      const BlockFacts facts = facts_of(s_, id);
+      if (facts.block == nullptr || !facts.trivial) return 1;
+      const bool fits =
+          facts.spatial.size() == last.spatial.size() && facts.spatial.back().extent == extent;
+      const bool is_sum = !facts.reduce.empty();
+      if (is_sum && (!fits || !reads_beside(*facts.block, facts.spatial.back().var))) return 1;
+      if (fits) {
+        lanes = std::min(lanes, access_width(s_, *facts.block, facts.spatial.back().var));
+      }
+    }
+    return rows >= kManyThreads && extent % lanes == 0 ? lanes : 1;
+  }
+
+  // Whether something is read from neighbouring places, be it in strides, for neighbouring results.
+  static bool reads_beside(const ir::Block& block, ir::VarId var) {
+    return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+      return access.buffer != block.writes[0].buffer && !access.region.empty() &&
+             mentions(access.region.back().min, var);
+    });
+  }
+
   Result<void> cut_rows() {
-    const Int threads = context_.pick(up_to(kRowsPerBlock, extent_of(s_, row_)), 128);
-    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(row_, {Int(-1), threads}));
+    const int64_t rows = extent_of(s_, row_);
+    const Int threads =
+        context_.pick(rows >= kManyThreads ? kBindThreads : up_to(kRowsPerBlock, rows), 128);
+    std::vector<Int> factors = {Int(-1), threads};
+    if (lanes_ > 1) factors.emplace_back(lanes_);
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(row_, factors));
     rows_ = parts[0];
     row_ = parts[1];
     return {};
+  }
+
+  Result<void> bind_rows() {
+    for (const BlockId id : blocks_) {
+      if (lanes_ > 1) {
+        PRUNERC_TRY_VOID(vectorize_rows(id));
+      } else if (is_reduction(*find_block(s_.program(), id))) {
+        PRUNERC_TRY_VOID(unroll_window(s_, loops_in_row(id)));
+      }
+    }
+    return s_.bind(row_, "thread.x");
+  }
+
+  // The block's vector innermost, inside of what it adds up.
+  Result<void> vectorize_rows(BlockId id) {
+    std::vector<LoopId> loops = loops_in_row(id);
+    const LoopId lane = last_spatial(*find_block(s_.program(), id), loops);
+    if (!lane.valid() || extent_of(s_, lane) != lanes_) {
+      // What a window reads are more elements than results, or fewer.
+      if (id != blocks_.back() && !is_reduction(*find_block(s_.program(), id))) return {};
+      return error(Diag::kUnsupported, std::string("vectors of rows"));
+    }
+    std::erase(loops, lane);
+    for (const LoopId loop : loops) {
+      const int64_t extent = extent_of(s_, loop);
+      if (extent > 1 && extent <= kAtOnce) PRUNERC_TRY_VOID(s_.unroll(loop));
+    }
+    loops.push_back(lane);
+    if (loops.size() > 1) PRUNERC_TRY_VOID(s_.reorder(loops));
+    return s_.vectorize(lane);
+  }
+
+  LoopId last_spatial(const ir::Block& block, const std::vector<LoopId>& loops) const {
+    const ir::LoopIndex index(s_.program());
+    LoopId found;
+    for (const ir::IterVar& iter : block.iters) {
+      for (const LoopId id : loops) {
+        const bool moves = mentions(iter.binding, index.loop(id)->var->id);
+        if (iter.kind == ir::IterKind::kSpatial && moves) found = id;
+      }
+    }
+    return found;
   }
 
   // What a row's stages hand on stays with the block, or with the thread that has the row. Results
@@ -164,7 +245,7 @@ class GpuRows {
   void keep_near(BlockId id) {
     const ir::Block* block = find_block(s_.program(), id);
     // A sum is what threads give each other.
-    const bool is_local = !variant_.threads_share_rows || (in_registers_ && !is_reduction(*block));
+    const bool is_local = !shares_ || (in_registers_ && !is_reduction(*block));
     const auto scope = is_local ? ir::Scope::kLocal : ir::Scope::kShared;
     for (std::size_t w = 0; w < block->writes.size(); ++w) {
       static_cast<void>(s_.set_scope(id, static_cast<int>(w), scope).ok());
@@ -295,11 +376,25 @@ class GpuRows {
   SketchContext& context_;
   schedule::Schedule& s_;
   const std::vector<BlockId>& blocks_;
-  const GpuVariant& variant_;
+  bool shares_;        // the threads of a block share a row
   LoopId row_, rows_;  // one row; blocks of rows
   int64_t longest_ = 1, width_ = 1;
+  int64_t lanes_ = 1;  // rows of a thread
+  int64_t depth_ = 1;  // the longest axis that is summed
   bool in_registers_ = false;
 };
+
+// A vector of rows for each thread; what the last block adds up leaves its registers as one.
+Result<void> vector_rows(SketchContext& context, std::vector<BlockId> blocks,
+                         const GpuVariant& variant) {
+  const ir::Block* last = find_block(context.program(), blocks.back());
+  if (last != nullptr && is_reduction(*last) && last->writes.size() == 1) {
+    PRUNERC_TRY(const BlockId copy,
+                context.schedule.cache_write(blocks.back(), 0, ir::Scope::kLocal));
+    blocks.push_back(copy);
+  }
+  return GpuRows(context, blocks, variant).run(ThreadRows::kVector);
+}
 
 // Spatial loops outside, reduction loops inside; the spatial ones fused and cut for threads.
 Result<void> bind_spatial(SketchContext& context, BlockId id) {
@@ -308,14 +403,15 @@ Result<void> bind_spatial(SketchContext& context, BlockId id) {
   if (facts.block == nullptr || !facts.trivial || facts.spatial.empty()) {
     return error(Diag::kUnsupported, std::string("threads for this block"));
   }
-  std::vector<LoopId> spatial, order;
+  std::vector<LoopId> spatial, window, order;
   int64_t extent = 1;
   for (const Axis& axis : facts.spatial) {
     spatial.push_back(axis.loop);
     extent *= axis.extent;
   }
+  for (const Axis& axis : facts.reduce) window.push_back(axis.loop);
   order = spatial;
-  for (const Axis& axis : facts.reduce) order.push_back(axis.loop);
+  order.insert(order.end(), window.begin(), window.end());
   if (order.size() > 1) PRUNERC_TRY_VOID(s.reorder(order));
   LoopId fused = spatial[0];
   if (spatial.size() > 1) {
@@ -337,6 +433,7 @@ Result<void> bind_spatial(SketchContext& context, BlockId id) {
     PRUNERC_TRY_VOID(s.unroll(parts[1]));
     PRUNERC_TRY_VOID(s.vectorize(parts[3]));
   }
+  PRUNERC_TRY_VOID(unroll_window(s, window));
   PRUNERC_TRY_VOID(s.bind(parts[vectors ? 2 : 1], "thread.x"));
   return s.bind(parts[0], "block.x");
 }
@@ -355,6 +452,20 @@ Result<void> bind_single(SketchContext& context, BlockId id) {
 }
 
 }  // namespace
+
+int64_t access_width(const schedule::Schedule& schedule, const ir::Block& block, ir::VarId var) {
+  int64_t width = 1;
+  const auto note = [&](const ir::Access& access) {
+    const ir::Buffer& buffer = schedule.program().buffer(access.buffer);
+    if (buffer.shape.empty() || !is_contiguous(access, var)) return;
+    const auto* row = buffer.shape.back().as<ir::IntImm>();
+    if (row == nullptr) return;
+    width = std::max(width, std::gcd(row->value, kVectorBytes / ir::byte_size(buffer.dtype)));
+  };
+  for (const ir::Access& access : block.reads) note(access);
+  for (const ir::Access& access : block.writes) note(access);
+  return width;
+}
 
 bool is_along_columns(const BlockFacts& facts) {
   if (facts.block == nullptr || !facts.trivial || facts.reduce.empty() || facts.spatial.empty()) {
@@ -379,7 +490,9 @@ bool is_along_columns(const BlockFacts& facts) {
 Result<void> gpu_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                       const GpuVariant& variant) {
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuRows(context, blocks, variant).run();
+  if (!variant.threads_share_rows && vector_rows(context, blocks, variant).ok()) return {};
+  context.schedule = before;
+  const Result<void> done = GpuRows(context, blocks, variant).run(ThreadRows::kOne);
   if (!done) context.schedule = before;
   return done;
 }

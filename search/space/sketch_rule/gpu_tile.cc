@@ -20,6 +20,7 @@
 // vectors. Blocks are inferred, so any extent can be cut. Tails are guarded, but for k, which a
 // fetch rounds up with zeros. Source: Ansor (Zheng et al., OSDI 2020), section 4.1, for the levels.
 #include "ir/arith/loop_index.h"
+#include "ir/thread_axis.h"
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>
@@ -424,8 +425,12 @@ class GpuTile {
     std::vector<LoopId> threads;
     for (const Cut& c : cuts_) threads.push_back(c.loops[2]);
     PRUNERC_TRY_VOID(bind_threads(threads));
+    // A grid is long along its first axis alone.
+    int64_t num_outer = 1;
+    for (const Axis& axis : axes.outer) num_outer *= axis.extent;
+    const bool swaps = num_outer > ir::kMostBlocks[2];
     for (std::size_t a = 0; a < cuts_.size(); ++a) {
-      PRUNERC_TRY_VOID(s_.bind(cuts_[a].loops[0], kBlockAxis[a]));
+      PRUNERC_TRY_VOID(s_.bind(cuts_[a].loops[0], a == 0 && swaps ? "block.z" : kBlockAxis[a]));
     }
     LoopId top = cuts_.back().loops[0];
     if (!axes.outer.empty()) {
@@ -435,7 +440,7 @@ class GpuTile {
       if (outer.size() > 1) {
         PRUNERC_TRY(top, s_.fuse(outer));
       }
-      PRUNERC_TRY_VOID(s_.bind(top, "block.z"));
+      PRUNERC_TRY_VOID(s_.bind(top, swaps ? "block.x" : "block.z"));
     }
     return s_.annotate(top, "unroll_max_step", axes.reduce.size() > 1 ? kUnrollWindow : kUnroll);
   }

@@ -148,6 +148,8 @@ void recover_axes(SketchContext& context);
 /// fuse_axes.cc: neighbouring axes along which a tile's vectors are shared become one, where an
 /// address moves by one stride along it; with `windows` everywhere.
 void fuse_axes(SketchContext& context, bool windows);
+/// The last axes of a sum that lie side by side in all it reads become one.
+void join_summed_axes(SketchContext& context, ir::BlockId block);
 
 /// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer`
 /// (may be invalid) is the elementwise block that finishes its tiles.
