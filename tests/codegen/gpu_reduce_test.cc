@@ -89,6 +89,28 @@ TEST_CASE("tuples across threads that do not combine are refused", "[gpu]") {
              Unsupported);
 }
 
+TEST_CASE("threads that have a tuple's instances for some of their results alone are refused",
+          "[gpu]") {
+  const ir::Target target = gpu_target();
+  const auto lowered = [&](const std::string& guard) {
+    return codegen::lower_gpu(parse_or_die(R"(
+program m(X: f32[2, 4, 64]) -> (N: f32[2, 4], Mean: f32[2, 4], M2: f32[2, 4]) {
+  for b in 2 @L0 bind(block.x) { for k in 64 @L1 bind(thread.x) { for i in 4 @L2 {
+    block "moments" @B0 [vb: S(2) = b, vi: S(4) = i, vk: R(64) = k] where )" +
+                                           guard +
+                                           R"( {
+      init { N[vb, vi] = 0f32 Mean[vb, vi] = 0f32 M2[vb, vi] = 0f32 }
+      combine (n1, m1, s1), (n2, m2, s2) -> (n1 + n2, m1 + (m2 - m1)*n2/(n1 + n2), s1 + s2 + (m2 - m1)*(m2 - m1)*n1*n2/(n1 + n2))
+      M2[vb, vi] = M2[vb, vi] + (X[vb, vi, vk] - Mean[vb, vi])*(X[vb, vi, vk] - Mean[vb, vi])*N[vb, vi]/(N[vb, vi] + 1f32)
+      Mean[vb, vi] = Mean[vb, vi] + (X[vb, vi, vk] - Mean[vb, vi])/(N[vb, vi] + 1f32)
+      N[vb, vi] = N[vb, vi] + 1f32 } } } }
+})"),
+                              target);
+  };
+  REQUIRE_OK(lowered("k < 40"));
+  CHECK_DIAG(lowered("k + i*8 < 40"), Unsupported);
+}
+
 TEST_CASE("threads without an instance in some rows alone add nothing to theirs", "[gpu]") {
   const ir::Target target = gpu_target();
   // The last of several parts is shorter, of a sum and of a tuple.

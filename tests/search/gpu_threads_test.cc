@@ -118,6 +118,24 @@ TEST_CASE("maps that are summed as a whole have threads along them") {
   check_threads("op p(X: f32[1,512,7,7]) -> (Y: f32[1,512]) { Y[n,c] = max[h,w] X[n,c,h,w]; }");
 }
 
+TEST_CASE("sums of a map and of its rows are one kernel, however long the map") {
+  const Task task = gpu_task(
+      "op p(X: f32[64,64,64,64]) -> (D: f32[64,64,64]) { let m[n,c] = sum[h,w] X[n,c,h,w]; "
+      "let r[n,c,h] = sum[w] X[n,c,h,w]; D[n,c,h] = r[n,c,h] - m[n,c]; }");
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const auto sketch = std::find_if(space->sketches.begin(), space->sketches.end(),
+                                   [](const Sketch& s) { return s.name == "gpu"; });
+  REQUIRE(sketch != space->sketches.end());
+  const auto index = static_cast<int>(sketch - space->sketches.begin());
+  const Result<Candidate> made = instantiate(task, *space, index, {});
+  REQUIRE_OK(made);
+  INFO(ir::print(made->program));
+  const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(made->program);
+  REQUIRE_OK(needs);
+  CHECK(needs->size() == 1);
+}
+
 TEST_CASE("more tiles than a grid has along its last axis stand along the first one") {
   check_threads(
       "op p(A: f32[70000,16,16], B: f32[70000,16,16]) -> (C: f32[70000,16,16]) { "

@@ -113,7 +113,8 @@ class CrossThread {
   }
 
   // Splits the guard. A conjunct may relate reduction loops with others, as the end of the last of several parts does,
-  // if each result has an instance anyway: the first one. False if it may have none.
+  // if each result has an instance anyway: the first one. False if it may have none, or if which threads have
+  // instances of a tuple depends on which of their results it is: the flag is a thread's.
   bool take_guard(Site* site) {
     if (!site->block->guard.defined()) return true;
     VarRanges ranges;
@@ -124,6 +125,7 @@ class CrossThread {
       if (i >= site->first) zeros[loop->var->id] = b_.int_imm(0);
     }
     for (const Loop* loop : site->spatial) zeros.erase(loop->var->id);
+    const bool is_tuple = site->block->body.as<Store>() == nullptr;
     bool is_mixed = false, has_first = true;
     for (Expr conjunct : conjuncts(site->block->guard)) {
       std::set<VarId> vars;
@@ -134,6 +136,10 @@ class CrossThread {
         site->outer_guard = conjunction(b_, site->outer_guard, conjunct);
         continue;
       }
+      const bool of_results =
+          std::any_of(site->spatial.begin(), site->spatial.end(),
+                      [&](const Loop* loop) { return vars.count(loop->var->id) != 0; });
+      if (is_tuple && of_results) return false;
       is_mixed = is_mixed || num_inner < std::ssize(vars);
       has_first = has_first && prove(substitute(b_, conjunct, zeros), ranges) == Proof::kYes;
     }

@@ -280,6 +280,11 @@ class GpuRows {
       const ir::Block* block = find_block(s_.program(), id);
       const LoopId cut = is_reduction(*block) ? longest_reduction(*block, loops) : loops.back();
       if (extent_of(s_, cut) > 1) width_ = std::min(width_, vector_width(*block, cut));
+      int64_t extent = extent_of(s_, cut);
+      for (const LoopId loop : loops) {
+        if (loop != cut && !is_reduction(*block)) extent *= extent_of(s_, loop);
+      }
+      if (extent > 1) shortest_ = std::min(shortest_, extent);
     }
   }
 
@@ -308,6 +313,9 @@ class GpuRows {
     std::vector<int64_t> threads = up_to(kThreads, power_of_two(ceil_div(longest_, width_)));
     if (in_registers_) {
       std::erase_if(threads, [&](int64_t n) { return n * kMostElements < longest_; });
+    } else {
+      // Of stages that differ, the shortest has an element for each thread, too.
+      threads = up_to(threads, std::max(shortest_, kThreads.front()));
     }
     const int64_t wanted = std::min<int64_t>(power_of_two(longest_) / 8, 256);
     const Int count = context_.pick(threads, wanted);
@@ -379,8 +387,9 @@ class GpuRows {
   bool shares_;        // the threads of a block share a row
   LoopId row_, rows_;  // one row; blocks of rows
   int64_t longest_ = 1, width_ = 1;
-  int64_t lanes_ = 1;  // rows of a thread
-  int64_t depth_ = 1;  // the longest axis that is summed
+  int64_t shortest_ = kThreads.back();  // of what threads share, where that is less
+  int64_t lanes_ = 1;                   // rows of a thread
+  int64_t depth_ = 1;                   // the longest axis that is summed
   bool in_registers_ = false;
 };
 
