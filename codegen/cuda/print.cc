@@ -204,7 +204,9 @@ void KernelPrinter::meet(const Loop& loop) {
   if (const std::optional<int64_t> pending = attr_of(loop, kWaitAttr)) {
     line(fmt::format("pr_cp_async_wait<{}>();", *pending));
   }
-  if (attr_of(loop, kSyncAttr).value_or(0) == 0) return;
+  const int64_t sync = attr_of(loop, kSyncAttr).value_or(0);
+  if (sync == kWarpSync) line("pr_sync_warp();");
+  if (sync != kBlockSync) return;
   // wgmma reads memory past the way that stores take.
   if (writes_factors_) line("pr_fence_proxy_async();");
   line(role_ == Role::kConsumer ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())
