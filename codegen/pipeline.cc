@@ -52,6 +52,7 @@ constexpr Pass kGpuPasses[] = {
     PRUNERC_PASS(pipeline_loops,                kOptional),
     PRUNERC_PASS(guard_uniform_stores,          kRequired),
     PRUNERC_PASS(simplify_expressions,          kOptional),
+    PRUNERC_PASS(branch_masked_tiles,           kOptional),
     PRUNERC_PASS(insert_barriers,               kRequired),
 };
 // clang-format on
