@@ -40,7 +40,7 @@ const std::vector<int64_t> kRowTiles = {1, 2};
 const std::vector<int64_t> kLaneRowTiles = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnWarps = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnTiles = {1, 2, 4, 8};
-const std::vector<int64_t> kDepthTiles = {1, 2, 4};
+const std::vector<int64_t> kDepthTiles = {1, 2, 4, 8};
 /// Where lanes multiply: steps of the first product, of the second.
 constexpr int64_t kLaneSteps = 4;
 const std::vector<int64_t> kLaneDepths = {8, 16, 32};
@@ -233,7 +233,7 @@ class GpuChain {
       if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
     }
     preferred_tiles_ = kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]);
-    preferred_steps_ = steps[steps.size() / 2];
+    preferred_steps_ = steps[(groups ? steps.size() : std::min<std::size_t>(steps.size(), 3)) / 2];
     if (bulk_) fit_rings(tiles, steps);
     scores_.n.tiles = context_.pick(tiles, preferred_tiles_);
     scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
