@@ -234,9 +234,11 @@ class Barriers {
 
   // Where the first iteration alone must wait for the block, all meet in front of the loop.
   void visit_loop(const Loop& loop) {
-    const bool repeats = !is_lane_axis(loop.loop_kind) && constant_value(loop.extent) != 1 &&
-                         !attr_of(loop, kPipelineAttr).has_value();
-    if (!has_warps_ || !repeats || is_ahead_ || num_divergent_ > 0) return visit_iterations(loop);
+    const bool repeats = !is_lane_axis(loop.loop_kind) && constant_value(loop.extent) != 1;
+    const bool is_plain = loop.attrs.empty() && !any_loop(loop.body, is_bulk_copy);
+    if (!has_warps_ || !repeats || !is_plain || is_ahead_ || num_divergent_ > 0) {
+      return visit_iterations(loop);
+    }
     const Progress before = now_;
     visit_iterations(loop);
     if (now_.num_blocks_met() == before.num_blocks_met()) return;
