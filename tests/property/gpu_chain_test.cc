@@ -3,7 +3,6 @@
 #include "codegen/codegen.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/passes.h"
-#include "codegen/pipeline.h"
 #include "costmodel/latency/symbols.h"
 #include "ir/evaluate_int.h"
 #include "ir/fpv/fpv.h"
@@ -23,7 +22,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -221,72 +219,6 @@ TEST_CASE("both products of causal rows end with the last key that a row of the 
   for (const Drawn& d : drawn) {
     INFO(d.name << "\n" << schedule::print(d.candidate.trace));
     check_trims(d.candidate.program);
-  }
-}
-
-constexpr const char* kWeighted = R"(
-op attention<H=1, T=128, S=512, E=64>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E]) -> (O: f32[H,T,E]) {
-  let a[h,t,s] = sum:f32[e] Q[h,t,e] * K[h,s,e];
-  let m[h,t]   = max[s] a[h,t,s];
-  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
-  let l[h,t]   = sum:f32[s] p[h,t,s];
-  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
-  O[h,t,e]     = o[h,t,e] / l[h,t];
-})";
-
-std::vector<int64_t> syncs_in(ir::Stmt s) {
-  std::vector<int64_t> out;
-  ir::walk(
-      s,
-      [&](ir::Stmt x) {
-        const ir::Loop* loop = x.as<ir::Loop>();
-        if (loop != nullptr) out.push_back(codegen::attr_of(*loop, codegen::kSyncAttr).value_or(0));
-        return true;
-      },
-      [](ir::Expr) {});
-  return out;
-}
-
-bool has_weights_in_registers(const ir::Program& program) {
-  bool found = false;
-  ir::walk(
-      program.root(),
-      [&](ir::Stmt s) {
-        const ir::Block* block = s.as<ir::Block>();
-        if (block == nullptr || block->name != "p") return true;
-        found = program.buffer(block->writes[0].buffer).scope == ir::Scope::kLocal;
-        return true;
-      },
-      [](ir::Expr) {});
-  return found;
-}
-
-TEST_CASE("between products warps keep short rows in registers and wait for themselves", "[gpu]") {
-  for (const char* name : {kTensorChain, kGroupChain}) {
-    std::vector<Drawn> drawn;
-    draw({"attention", program_of(kWeighted)}, name, 0, &drawn);
-    const ir::Program& scheduled = drawn[0].candidate.program;
-    CHECK(has_weights_in_registers(scheduled));
-    const Result<ir::Program> lowered = codegen::lower_gpu(scheduled, chain_target());
-    REQUIRE_OK(lowered);
-    INFO(ir::print(*lowered));
-    const std::vector<int64_t> all = syncs_in(lowered->root());
-    CHECK(std::count(all.begin(), all.end(), codegen::kWarpSync) > 0);
-    const auto is_of_rows = [](const ir::Loop& loop) {
-      return loop.loop_kind == ir::LoopKind::kSerial && ir::constant_value(loop.extent) != 1;
-    };
-    for (const ir::Loop* loop : loops_where(*lowered, is_of_rows)) {
-      const std::vector<int64_t> inside = syncs_in(loop->body);
-      if (std::count(inside.begin(), inside.end(), codegen::kWarpSync) == 0) continue;
-      CHECK(std::count(inside.begin(), inside.end(), codegen::kBlockSync) == 0);
-    }
-  }
-  // Rows of no whole vectors for each lane, and longer ones, go through shared memory.
-  for (const char* keys : {"S=144", "S=1536"}) {
-    std::vector<Drawn> drawn;
-    draw({"attention", program_of(replaced(kWeighted, "S=512", keys).c_str())}, kTensorChain, 0,
-         &drawn);
-    CHECK_FALSE(has_weights_in_registers(drawn[0].candidate.program));
   }
 }
 
