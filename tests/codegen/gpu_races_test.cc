@@ -133,6 +133,7 @@ std::vector<int64_t> syncs_of(const std::string& phases) {
   }
   INFO(ir::print(now));
   CHECK(races_of(now).races.empty());
+  CHECK(races_of(now).num_unknown == 0);
   std::vector<int64_t> out;
   ir::walk(
       now.root(),
@@ -162,6 +163,13 @@ TEST_CASE("warps that share no element wait for nobody else", "[gpu]") {
         std::vector<int64_t>{0, kWarpSync, 0});
   CHECK(syncs_of(fill + turned + phase("3", "Z[v*32 + t] = S[95 - v*32 - t]")) ==
         std::vector<int64_t>{0, kWarpSync, kBlockSync});
+  // What one branch has the other has not.
+  CHECK(syncs_of(fill + "if b == 0 {\n" + turned + "} else {\n" +
+                 phase("3", "Z[v*32 + t] = S[v*32 + 31 - t]") + "}\n") ==
+        std::vector<int64_t>{0, kWarpSync, kWarpSync});
+  CHECK(syncs_of(fill + "if b == 0 {\n" + turned + "}\n" +
+                 phase("3", "Z[v*32 + t] = S[v*32 + 31 - t]")) ==
+        std::vector<int64_t>{0, kWarpSync, kWarpSync});
   // The block meets in front of a loop of which only the first iteration waits for others.
   const std::string rounds =
       "for r in 2 @L5 {\n" + phase("2", "Y[v*32 + t] = S[95 - v*32 - t] + f32(r)") + "}\n";

@@ -236,7 +236,8 @@ class Barriers {
   void visit_loop(const Loop& loop) {
     const bool repeats = !is_lane_axis(loop.loop_kind) && constant_value(loop.extent) != 1;
     const bool is_plain = loop.attrs.empty() && !any_loop(loop.body, is_bulk_copy);
-    if (!has_warps_ || !repeats || !is_plain || is_ahead_ || num_divergent_ > 0) {
+    if (!has_warps_ || !repeats || !is_plain || is_ahead_ || num_divergent_ > 0 ||
+        stays_inside_.count(&loop) != 0) {
       return visit_iterations(loop);
     }
     const Progress before = now_;
@@ -247,7 +248,10 @@ class Barriers {
     meet();
     const std::ptrdiff_t num_met = now_.num_blocks_met();
     visit_iterations(loop);
-    if (now_.num_blocks_met() > num_met) now_ = std::move(inside);
+    if (now_.num_blocks_met() > num_met) {
+      now_ = std::move(inside);
+      stays_inside_.insert(&loop);
+    }
   }
 
   void visit_iterations(const Loop& loop) {
@@ -255,12 +259,14 @@ class Barriers {
     if (is_lane) lanes_.insert(loop.var->id);
     const IntImm* extent = loop.extent.as<IntImm>();
     const bool is_pipeline = attr_of(loop, kPipelineAttr).has_value();
+    const int64_t step = now_.step;
     visit(loop.body);
     // What one iteration leaves open meets the next one.
     if (is_pipeline) arrive();
     if (!is_lane && (extent == nullptr || extent->value > 1)) visit(loop.body);
     if (is_pipeline) arrive();
     if (is_lane) lanes_.erase(loop.var->id);
+    if (extent == nullptr && now_.step != step) forget_warps();  // it may run no time
   }
 
   void visit_if(const If& branch) {
@@ -279,10 +285,14 @@ class Barriers {
     now_.open.add(read);
     num_divergent_ += diverges ? 1 : 0;
     const Touched before = now_.open;
+    const int64_t step = now_.step;
     visit(branch.then_body);
     const Touched after = std::exchange(now_.open, before);
+    const int64_t then_step = std::exchange(now_.step, step);
     visit(branch.else_body);
     now_.open.add(after);
+    now_.step = std::max(then_step, now_.step);
+    if (now_.step != step) forget_warps();
     num_divergent_ -= diverges ? 1 : 0;
   }
 
@@ -293,6 +303,11 @@ class Barriers {
       return true;
     });
     return out;
+  }
+
+  // Barriers of warps that one way has and another has not are none.
+  void forget_warps() {
+    for (auto& at : now_.open.by) at.second = now_.step;
   }
 
   // All threads meet.
@@ -492,6 +507,7 @@ class Barriers {
   VarRanges ranges_;
   std::set<VarId> lanes_;  // of thread loops that hold phases
   int num_divergent_ = 0;
+  std::set<const Loop*> stays_inside_;  // loops with a barrier of the block in each iteration
   LoopId divergent_;
 };
 
