@@ -53,6 +53,7 @@ constexpr Pass kGpuPasses[] = {
     PRUNERC_PASS(guard_uniform_stores,          kRequired),
     PRUNERC_PASS(simplify_expressions,          kOptional),
     PRUNERC_PASS(insert_barriers,               kRequired),
+    PRUNERC_PASS(branch_masked_tiles,           kOptional),
 };
 // clang-format on
 #undef PRUNERC_PASS

@@ -2,6 +2,7 @@
 
 #include "codegen/gpu_storage.h"
 #include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
 #include "ir/evaluate_int.h"
 #include "ir/tensor/bulk_copy.h"
@@ -36,13 +37,16 @@ std::string to_text(const Thread& thread) {
   return "thread (" + out + ")";
 }
 
-/// What is known of one byte. Epochs count barriers.
+/// What is known of one byte. Epochs count barriers, steps those of warps as well.
 struct Cell {
   int64_t write_epoch = -1;
   int64_t read_epoch = -1;
+  int64_t write_step = -1;
+  int64_t read_step = -1;
   Thread writer{}, reader{};
-  bool several_readers = false;
-  bool in_flight = false;  // an asynchronous copy has not delivered it
+  bool several_readers = false;  // in the last step
+  bool several_warps = false;    // have read it
+  bool in_flight = false;        // an asynchronous copy has not delivered it
 };
 
 /// A stretch of memory: the block's shared memory or the workspace, by bytes, or a parameter, by
@@ -104,7 +108,7 @@ class Replay {
   void run_block(int64_t block) {
     ++report_.num_blocks;
     arenas_.clear();
-    epoch_ = 0;
+    epoch_ = step_ = 0;
     flying_.clear();
     open_group_.clear();
     thread_.fill(kAll);
@@ -181,12 +185,13 @@ class Replay {
 
   void visit_loop(const Loop& loop) {
     if (const std::optional<int64_t> pending = attr_of(loop, kWaitAttr)) wait(*pending);
-    if (attr_of(loop, kSyncAttr).value_or(0) != 0) {
+    if (const int64_t sync = attr_of(loop, kSyncAttr).value_or(0); sync != 0) {
       // A barrier that some threads pass alone is not one of the block's.
       const bool alone =
           std::any_of(thread_.begin(), thread_.end(), [](int16_t i) { return i != kAll; });
       if (alone) ++report_.num_unknown;
-      ++epoch_;
+      ++step_;
+      if (sync == kBlockSync) ++epoch_;
     }
     const std::optional<int64_t> extent = value_of(loop.extent);
     if (!extent) {
@@ -295,22 +300,41 @@ class Replay {
     return out;
   }
 
+  // Known where thread.x is a warp.
+  bool is_same_warp(const Thread& x, const Thread& y) const {
+    const bool is_one = x[1] != kAll && x[2] != kAll;
+    return kernel_->threads[0] == kWarpSize && is_one && x[1] == y[1] && x[2] == y[2];
+  }
+
+  // Is what another thread did then over for this one?
+  bool is_over(int64_t step, const Thread& other, const Thread& me) const {
+    return other == me || (step != step_ && is_same_warp(other, me));
+  }
+
   const char* conflict(const Cell& cell, const Thread& me, bool is_write) const {
     if (cell.in_flight) return "an asynchronous copy to it is under way";
-    if (cell.write_epoch == epoch_ && cell.writer != me) return "written";
+    if (cell.write_epoch == epoch_ && !is_over(cell.write_step, cell.writer, me)) return "written";
     if (!is_write || cell.read_epoch != epoch_) return nullptr;
-    return cell.several_readers || cell.reader != me ? "read" : nullptr;
+    const bool by_others = cell.several_warps || (cell.several_readers && cell.read_step == step_);
+    return by_others || !is_over(cell.read_step, cell.reader, me) ? "read" : nullptr;
   }
 
   void record(Cell& cell, const Thread& me, bool is_write) {
     if (is_write) {
       cell.write_epoch = epoch_;
+      cell.write_step = step_;
       cell.writer = me;
       cell.in_flight = is_async_;
       return;
     }
-    cell.several_readers = cell.read_epoch == epoch_ && (cell.several_readers || cell.reader != me);
+    const bool is_again = cell.read_epoch == epoch_;
+    const bool is_other = cell.reader != me;
+    cell.several_warps =
+        is_again && (cell.several_warps || (is_other && !is_same_warp(cell.reader, me)));
+    cell.several_readers =
+        is_again && cell.read_step == step_ && (cell.several_readers || is_other);
     cell.read_epoch = epoch_;
+    cell.read_step = step_;
     cell.reader = me;
   }
 
@@ -326,8 +350,9 @@ class Replay {
     if (what == "written") {
       text += fmt::format(" after {} wrote it, with no barrier between", to_text(cell.writer));
     } else if (what == "read") {
-      text += fmt::format(" after {} read it, with no barrier between",
-                          cell.several_readers ? "several threads" : to_text(cell.reader));
+      text += fmt::format(
+          " after {} read it, with no barrier between",
+          cell.several_readers || cell.several_warps ? "several threads" : to_text(cell.reader));
     } else {
       text += fmt::format(" while {}", what);
     }
@@ -342,6 +367,7 @@ class Replay {
           Cell& cell = copy.arena->at(at);
           cell.in_flight = false;
           cell.write_epoch = epoch_;
+          cell.write_step = step_;
           cell.writer = copy.by;
         }
       }
@@ -365,7 +391,7 @@ class Replay {
   std::vector<int64_t> values_;  // by variable
   std::map<int64_t, Arena> arenas_;
   Thread thread_{};
-  int64_t epoch_ = 0;
+  int64_t epoch_ = 0, step_ = 0;
   bool is_async_ = false;
   std::vector<Copy> open_group_;
   std::deque<std::vector<Copy>> flying_;

@@ -5,11 +5,13 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
 #include "ir/arith/simplify.h"
+#include "ir/evaluate_int.h"
 #include "ir/thread_axis.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace prunerc::codegen {
 
@@ -170,7 +172,11 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   for (const Loop* loop : kernel_.grid) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop->loop_kind));
     vars_[loop->var->id] = kBlockNames[axis];
-    line(fmt::format("const int {} = pr_block_{}();", kBlockNames[axis], kAxisLetters[axis]));
+    // Blocks start in the order of their numbers: those that have most to do come first.
+    const bool turns = cluster_ == 1 && grows_along(*loop);
+    const std::string last = turns ? fmt::format("{} - ", kernel_.blocks[axis] - 1) : "";
+    line(fmt::format("const int {} = {}pr_block_{}();", kBlockNames[axis], last,
+                     kAxisLetters[axis]));
   }
   for (std::size_t axis = 0; axis < kernel_.threads.size(); ++axis) {
     if (out->threads[axis] == 1) continue;
@@ -180,6 +186,29 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   close();
   if (failed_) return *failed_;
   return std::move(out_);
+}
+
+// Has the last block along the axis more iterations than the first?
+bool KernelPrinter::grows_along(const Loop& axis) const {
+  const int64_t last = kernel_.blocks[static_cast<std::size_t>(axis_of(axis.loop_kind))] - 1;
+  int64_t growth = 0;
+  walk(
+      kernel_.body,
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        if (loop == nullptr || !mentions(loop->extent, axis.var->id)) return true;
+        const auto iterations = [&](int64_t block) {
+          return evaluate_int(loop->extent, [&](Expr leaf) -> std::optional<int64_t> {
+            const Var* var = leaf.as<Var>();
+            if (var == nullptr) return std::nullopt;
+            return var->id == axis.var->id ? block : 0;
+          });
+        };
+        growth += iterations(last).value_or(0) - iterations(0).value_or(0);
+        return true;
+      },
+      [](Expr) {});
+  return growth > 0;
 }
 
 void KernelPrinter::statement(Stmt s) {
@@ -202,7 +231,9 @@ void KernelPrinter::meet(const Loop& loop) {
   if (const std::optional<int64_t> pending = attr_of(loop, kWaitAttr)) {
     line(fmt::format("pr_cp_async_wait<{}>();", *pending));
   }
-  if (attr_of(loop, kSyncAttr).value_or(0) == 0) return;
+  const int64_t sync = attr_of(loop, kSyncAttr).value_or(0);
+  if (sync == kWarpSync) line("pr_sync_warp();");
+  if (sync != kBlockSync) return;
   // wgmma reads memory past the way that stores take.
   if (writes_factors_) line("pr_fence_proxy_async();");
   line(role_ == Role::kConsumer ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())

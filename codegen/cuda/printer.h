@@ -151,6 +151,7 @@ class KernelPrinter {
   };
   ir::Stmt own_statements();
   void find_cluster();
+  bool grows_along(const ir::Loop& axis) const;
   bool is_same_in_cluster(ir::Expr e);
   void find_ring_buffers(ir::Stmt s);
   void note_bulk_copy(const ir::Loop& loop);

@@ -71,6 +71,8 @@ PassFunction multibuffer_bulk_copies;
 PassFunction pipeline_loops;
 /// One thread does what a statement outside of the thread loops stores in memory.
 PassFunction guard_uniform_stores;
+/// Pieces of rows in shared memory ask a mask once for all lanes of a warp.
+PassFunction branch_masked_tiles;
 /// Barriers where a thread may touch what another one touched since the last one.
 /// Errors: ThreadKernel (a barrier in code that only some threads reach).
 PassFunction insert_barriers;

@@ -1,7 +1,9 @@
 // Races are found by replaying addresses: none in what lowering makes, all of those planted.
+#include "codegen/lower/analysis/kernel.h"
 #include "codegen/pipeline.h"
 #include "codegen/races.h"
 #include "ir/printer.h"
+#include "ir/visit.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_bugs.h"
@@ -9,7 +11,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -86,6 +90,90 @@ std::string first_race(const std::string& store, const std::string& load,
       " }\n  } }\n}\n"));
   if (report.num_unknown > 0) return "unknown";
   return report.races.empty() ? "" : report.races[0];
+}
+
+// The same of three warps and 96 elements: thread (u, w) is in warp w.
+std::string first_race_of_warps(const std::string& store, const std::string& load,
+                                const std::string& sync) {
+  const RaceReport report = races_of(testing::parse_or_die(
+      "program p(X: f32[96]) -> (Y: f32[96]) {\n  buffer S: f32[96] shared\n"
+      "  for b in 1 @L0 bind(block.x) { alloc S {\n"
+      "    for v in 3 @L1 bind(thread.y) { for t in 32 @L2 bind(thread.x) { " +
+      store + " } }\n    for w in 3 @L3 bind(thread.y) " + sync +
+      " { for u in 32 @L4 bind(thread.x) { " + load + " } }\n  } }\n}\n"));
+  CHECK(report.num_unknown == 0);
+  return report.races.empty() ? "" : report.races[0];
+}
+
+TEST_CASE("a warp waits for its own threads alone", "[gpu]") {
+  const std::string own = "S[v*32 + t] = X[v*32 + t]", of_warp = "Y[w*32 + u] = S[w*32 + 31 - u]";
+  const std::string of_next = "Y[w*32 + u] = S[(w*32 + u + 32) % 96]", sync = "{sync = 2}";
+  CHECK(first_race_of_warps(own, of_warp, "{sync = 0}") != "");
+  CHECK(first_race_of_warps(own, of_warp, sync) == "");
+  CHECK(first_race_of_warps(own, of_next, sync) != "");
+  CHECK(first_race_of_warps(own, of_next, "{sync = 1}") == "");
+  // What is read first and then overwritten.
+  CHECK(first_race_of_warps("Y[v*32 + t] = S[v*32 + 31 - t]", "S[w*32 + u] = X[u]", sync) == "");
+  CHECK(first_race_of_warps("Y[v*32 + t] = S[0]", "if w*32 + u == 0 { S[0] = X[u] }", sync) != "");
+  CHECK(first_race_of_warps("if v == 0 { Y[t] = S[0] }", "if w*32 + u == 0 { S[0] = X[u] }",
+                            sync) == "");
+}
+
+// What insert_barriers says of the loops over warps, in the order of the text.
+std::vector<int64_t> syncs_of(const std::string& phases) {
+  ir::Program now = testing::parse_or_die(
+      "program p(X: f32[96]) -> (Y: f32[96], Z: f32[96]) {\n  buffer S: f32[96] shared\n"
+      "  for b in 1 @L0 bind(block.x) { alloc S {\n" +
+      phases + "  } }\n}\n");
+  for (const Pass& pass : gpu_passes()) {
+    if (std::string(pass.name) != "insert_barriers") continue;
+    const Result<ir::Program> next = pass.run(now, testing::gpu_target());
+    REQUIRE_OK(next);
+    now = *next;
+  }
+  INFO(ir::print(now));
+  CHECK(races_of(now).races.empty());
+  CHECK(races_of(now).num_unknown == 0);
+  std::vector<int64_t> out;
+  ir::walk(
+      now.root(),
+      [&](ir::Stmt s) {
+        const ir::Loop* loop = s.as<ir::Loop>();
+        const std::optional<int64_t> sync =
+            loop != nullptr ? attr_of(*loop, kSyncAttr) : std::nullopt;
+        if (sync) out.push_back(*sync);
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
+}
+
+TEST_CASE("warps that share no element wait for nobody else", "[gpu]") {
+  const auto phase = [](const std::string& number, const std::string& body) {
+    return "for v in 3 @L" + number + "0 bind(thread.y) { for t in 32 @L" + number +
+           "1 bind(thread.x) { " + body + " } }\n";
+  };
+  const std::string fill = phase("1", "S[v*32 + t] = X[v*32 + t]");
+  const std::string turned = phase("2", "Y[v*32 + t] = S[v*32 + 31 - t]");
+  CHECK(syncs_of(fill + turned) == std::vector<int64_t>{0, kWarpSync});
+  CHECK(syncs_of(fill + phase("2", "Y[v*32 + t] = S[95 - v*32 - t]")) ==
+        std::vector<int64_t>{0, kBlockSync});
+  // One barrier of warps does for all that came before it, none for other warps.
+  CHECK(syncs_of(fill + turned + phase("3", "Z[v*32 + t] = S[v*32 + 31 - t]")) ==
+        std::vector<int64_t>{0, kWarpSync, 0});
+  CHECK(syncs_of(fill + turned + phase("3", "Z[v*32 + t] = S[95 - v*32 - t]")) ==
+        std::vector<int64_t>{0, kWarpSync, kBlockSync});
+  // What one branch has the other has not.
+  CHECK(syncs_of(fill + "if b == 0 {\n" + turned + "} else {\n" +
+                 phase("3", "Z[v*32 + t] = S[v*32 + 31 - t]") + "}\n") ==
+        std::vector<int64_t>{0, kWarpSync, kWarpSync});
+  CHECK(syncs_of(fill + "if b == 0 {\n" + turned + "}\n" +
+                 phase("3", "Z[v*32 + t] = S[v*32 + 31 - t]")) ==
+        std::vector<int64_t>{0, kWarpSync, kWarpSync});
+  // The block meets in front of a loop of which only the first iteration waits for others.
+  const std::string rounds =
+      "for r in 2 @L5 {\n" + phase("2", "Y[v*32 + t] = S[95 - v*32 - t] + f32(r)") + "}\n";
+  CHECK(syncs_of(fill + rounds) == std::vector<int64_t>{0, kBlockSync, kWarpSync});
 }
 
 TEST_CASE("what a race is, and what is none", "[gpu]") {

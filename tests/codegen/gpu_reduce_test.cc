@@ -59,6 +59,21 @@ TEST_CASE("tuples combine across threads of every shape, idle ones included", "[
   CHECK(tried == 40);
 }
 
+TEST_CASE("other threads inside of those that reduce have results of their own", "[gpu]") {
+  const ir::Program program = parse_or_die(R"(
+program sums(X: f32[6, 64]) -> (Y: f32[6]) {
+  for b in 1 @L0 bind(block.x) { for k in 2 @L1 { for t in 32 @L2 bind(thread.x) { for i in 6 @L3 bind(thread.y) {
+    block "Y" @B0 [vi: S(6) = i, vk: R(64) = k*32 + t] { init { Y[vi] = 0f32 } Y[vi] = Y[vi] + X[vi, vk] }
+  } } } }
+})");
+  const Result<ir::Program> lowered = codegen::lower_gpu(program, gpu_target());
+  REQUIRE_OK(lowered);
+  const ir::FpvVerdict verdict = ir::check_equivalent(program, *lowered);
+  INFO(ir::to_string(verdict) << ir::print(*lowered));
+  CHECK(verdict.ok());
+  CHECK(compare_lowered_on_host(program, *lowered, gpu_target(), 2, kTwoOrders) == "");
+}
+
 std::string pair(const std::string& body, const std::string& guard = "") {
   return R"(
 program pair(X: f32[6, 32]) -> (P: f32[6], Q: f32[6]) {

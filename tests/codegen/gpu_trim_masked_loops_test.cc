@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc::testing {
@@ -146,6 +147,19 @@ TEST_CASE("a block begins with the first tile that one of its queries sees", "[g
   // The last block sees no key, and computes one tile of nothing.
   CHECK(tiles({.weight = "select(vt + 9 <= vs, a[vt, vs], 0f32)"}) ==
         std::vector<Counts>{{2, 1, 1}, {2, 1, 1}});
+}
+
+TEST_CASE("blocks that run most tiles start first", "[gpu]") {
+  for (const auto& [weight, first] : {std::pair(Rows{}.weight, "2 - "),
+                                      {"a[vt, vs]", ""},
+                                      {"select(vt <= vs, a[vt, vs], 0f32)", ""}}) {
+    const Result<codegen::Artifact> text =
+        codegen::print_cuda_artifact(parse_or_die(text_of({.weight = weight})), gpu_target());
+    REQUIRE_OK(text);
+    INFO(text->bytes);
+    const std::string line = fmt::format("const int bx = {}pr_block_x();", first);
+    CHECK(text->bytes.find(line) != std::string::npos);
+  }
 }
 
 // Scope and shape of a lowered buffer.

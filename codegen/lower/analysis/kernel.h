@@ -52,9 +52,11 @@ bool is_phase(const ir::Loop& loop);
 /// each other and keep their barriers: whether threads meet must not depend on it.
 ir::Stmt guard_phases(ir::IrBuilder& b, ir::Expr condition, ir::Stmt s);
 
-/// A loop that begins with a barrier carries this attribute with value 1; with 0, none is needed
-/// before it.
+/// A loop that begins with a barrier carries this attribute with one of the values below; with 0, none is needed before
+/// it.
 inline constexpr std::string_view kSyncAttr = "sync";
+inline constexpr int64_t kBlockSync = 1;  // of all threads
+inline constexpr int64_t kWarpSync = 2;   // each warp for itself
 /// A loop over the threads that combines element t with element t + value of a buffer whose first
 /// dimension is the thread: a shuffle inside of a warp.
 inline constexpr std::string_view kShuffleAttr = "shuffle";

@@ -1,5 +1,6 @@
 #include "codegen/lower/analysis/statements.h"
 
+#include "ir/analysis/accumulator.h"
 #include "ir/equal.h"
 
 #include <algorithm>
@@ -71,6 +72,21 @@ bool may_trap(Expr e) {
     const bool divides = part.kind() == ExprKind::kFloorDiv || part.kind() == ExprKind::kFloorMod;
     return divides && constant_or(as_binary(part)->rhs, 0) == 0;
   });
+}
+
+const Select* masked_update(IrBuilder& b, const Store& store) {
+  const BinaryNode* step = as_binary(store.value);
+  const Load* held = step != nullptr ? step->lhs.as<Load>() : nullptr;
+  const Select* update = step != nullptr ? step->rhs.as<Select>() : nullptr;
+  if (held == nullptr || update == nullptr || held->buffer != store.buffer) return nullptr;
+  const bool reduces = step->kind == ExprKind::kAdd || step->kind == ExprKind::kMul ||
+                       step->kind == ExprKind::kMin || step->kind == ExprKind::kMax;
+  const bool same =
+      std::equal(held->indices.begin(), held->indices.end(), store.indices.begin(),
+                 store.indices.end(), [](Expr x, Expr y) { return structural_equal(x, y); });
+  if (!reduces || !same) return nullptr;
+  const Expr identity = identity_of(b, step->kind, store.value.dtype());
+  return structural_equal(update->on_false, identity) ? update : nullptr;
 }
 
 int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }

@@ -31,6 +31,8 @@ int64_t num_stores(ir::Stmt s, ir::BufferId buffer);
 bool always_loads(ir::Expr e, ir::Expr load);
 /// Is there a division of whole numbers whose divisor is not known? Where a condition hides it that may be 0.
 bool may_trap(ir::Expr e);
+/// The select of `T = T op select(c, x, e)` with e the operation's identity; null for others.
+const ir::Select* masked_update(ir::IrBuilder& b, const ir::Store& store);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// What one step of the variable adds; nullopt if e is not affine in it.

@@ -7,10 +7,7 @@
 //       if k < n { T[j] = T[j] + select(j < m, A[k, j], 0f32) } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/accumulator.h"
-#include "ir/equal.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace prunerc::codegen {
@@ -36,24 +33,8 @@ class UpdateBranching {
     return r;
   }
 
-  // The select of `T = T op select(c, x, e)` with e the operation's identity; null for others.
-  const Select* guarded_update(const Store& store) {
-    const BinaryNode* step = as_binary(store.value);
-    const Load* held = step != nullptr ? step->lhs.as<Load>() : nullptr;
-    const Select* update = step != nullptr ? step->rhs.as<Select>() : nullptr;
-    if (held == nullptr || update == nullptr || held->buffer != store.buffer) return nullptr;
-    const bool reduces = step->kind == ExprKind::kAdd || step->kind == ExprKind::kMul ||
-                         step->kind == ExprKind::kMin || step->kind == ExprKind::kMax;
-    const bool same =
-        std::equal(held->indices.begin(), held->indices.end(), store.indices.begin(),
-                   store.indices.end(), [](Expr x, Expr y) { return structural_equal(x, y); });
-    if (!reduces || !same) return nullptr;
-    const Expr identity = identity_of(b_, step->kind, store.value.dtype());
-    return structural_equal(update->on_false, identity) ? update : nullptr;
-  }
-
   Stmt branched(const Store& store) {
-    const Select* update = guarded_update(store);
+    const Select* update = masked_update(b_, store);
     if (update == nullptr) return Stmt(&store);
     Expr outside, inside;
     for (Expr part : conjuncts(update->condition)) {

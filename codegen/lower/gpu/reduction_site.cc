@@ -3,6 +3,7 @@
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/region.h"
+#include "ir/thread_axis.h"
 
 #include <algorithm>
 
@@ -12,6 +13,9 @@ using namespace ir;
 
 bool ReductionSite::by_warps() const {
   if (threads.size() != 1 || threads[0]->loop_kind != LoopKind::kThreadX) return false;
+  // A shuffle is the innermost loop over threads.
+  const auto is_lane = [](const Loop* loop) { return is_lane_axis(loop->loop_kind); };
+  if (std::any_of(spatial.begin(), spatial.end(), is_lane)) return false;
   const int64_t n = extents()[0];
   return n > kWarpSize ? n % kWarpSize == 0 : n > 0 && (n & (n - 1)) == 0;
 }

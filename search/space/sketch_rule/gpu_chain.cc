@@ -7,12 +7,13 @@
 //     for h bind(block.y), t0 bind(block.x) {                    a block: some queries of a head
 //       fetch Q'
 //       for s0 {software_pipeline} { fetch K'  { mma }  A = .. }  as rule "tensor"
-//       for t1, t2 bind(thread.y) { for s0, s1 bind(thread.x) { m } }   P and l alike
+//       for t1 { for t2 bind(thread.y) { for s0, t3, s1 bind(thread.x) { m } }  P and l alike }
 //       for s0 {software_pipeline} { fetch V'  { ldmatrix P  mma } }
 //       O = ..
 //     }
 //
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
+// There P of some rows stays in a warp's registers until l was taken and a copy left, if rows are short enough.
 // Warpgroups multiply whole tiles only: K', V' and P are swizzled, thread.y counts the warps of one, thread.z warpgroups.
 // Beside these the copy engine may bring K' and V' (bulk_copy): rings, of which nothing else has the room.
 // Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
@@ -39,7 +40,7 @@ const std::vector<int64_t> kRowTiles = {1, 2};
 const std::vector<int64_t> kLaneRowTiles = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnWarps = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnTiles = {1, 2, 4, 8};
-const std::vector<int64_t> kDepthTiles = {1, 2, 4};
+const std::vector<int64_t> kDepthTiles = {1, 2, 4, 8};
 /// Where lanes multiply: steps of the first product, of the second.
 constexpr int64_t kLaneSteps = 4;
 const std::vector<int64_t> kLaneDepths = {8, 16, 32};
@@ -50,6 +51,10 @@ const std::vector<int64_t> kGroupTiles = {1, 2};
 const std::vector<int64_t> kGroupDepths = {1, 2, 4, 8};
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
 constexpr int64_t kPreferredWarps = 8;
+/// Rows between the products that a warp takes at a time; weights of one that a lane keeps in registers.
+constexpr int64_t kRowsAtOnce = 2;
+constexpr int64_t kMostKept = 32;
+constexpr int64_t kKeptWidth = 4;  // neighbours among them
 /// Keys that one iteration of the first product takes by default: so many elements of K.
 constexpr int64_t kPreferredElems = 8192;
 /// The first product has its whole depth in shared memory and unrolled.
@@ -67,7 +72,7 @@ constexpr int64_t kScoreOffset = kWarpLanes / 4;
 class GpuChain {
  public:
   GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second, WarpUnit unit,
-           bool bulk)
+           bool bulk, bool in_registers)
       : context_(context),
         s_(context.schedule),
         first_mapping_(first->mapping),
@@ -76,6 +81,7 @@ class GpuChain {
         q_(second->product),
         unit_(unit),
         bulk_(bulk),
+        in_registers_(in_registers),
         scores_(context, &p_, RowSpread::kPadded, unit),
         values_(context, &q_, RowSpread::kPadded, unit) {}
 
@@ -86,6 +92,9 @@ class GpuChain {
       return error(Diag::kUnsupported, std::string("these products in one kernel"));
     }
     PRUNERC_TRY_VOID(decide_rows());
+    if (in_registers_ && !can_keep()) {
+      return error(Diag::kUnsupported, std::string("rows of this length in registers"));
+    }
     PRUNERC_TRY_VOID(decide_columns());
     PRUNERC_TRY_VOID(pad());
     PRUNERC_TRY_VOID(second_product());
@@ -224,7 +233,7 @@ class GpuChain {
       if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
     }
     preferred_tiles_ = kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]);
-    preferred_steps_ = steps[steps.size() / 2];
+    preferred_steps_ = steps[(groups ? steps.size() : std::min<std::size_t>(steps.size(), 3)) / 2];
     if (bulk_) fit_rings(tiles, steps);
     scores_.n.tiles = context_.pick(tiles, preferred_tiles_);
     scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
@@ -240,6 +249,26 @@ class GpuChain {
     return values_.combine_cuts();
   }
 
+  // Whether warps may keep weights in registers until their sum was taken and a copy left for the second product.
+  bool can_keep() const {
+    const int64_t keys = p_.extents[1];
+    return direct_ && unit_ != WarpUnit::kLanes && !q_.a.turns &&
+           keys % (kWarpLanes * kKeptWidth) == 0 && keys <= kWarpLanes * kMostKept;
+  }
+
+  // What is kept is the one stage of whole rows, beside its copy; the others take one value of each row.
+  Result<void> choose_kept() {
+    kept_ = s_.producers(q_.a.copy)[0];
+    std::size_t num_found = 0, num_whole = 0;
+    for (const ChainStage& stage : stages_) {
+      const bool is_whole = !is_reduction(*find_block(s_.program(), stage.block));
+      num_whole += is_whole ? 1 : 0;
+      num_found += stage.block == kept_ || stage.block == q_.a.copy ? 1 : 0;
+    }
+    if (num_found == 2 && num_whole == 2) return {};
+    return error(Diag::kUnsupported, std::string("these stages in registers"));
+  }
+
   Result<void> pad() {
     PRUNERC_TRY(rows_, s_.product({scores_.m.warps, scores_.m.of_warp}));
     PRUNERC_TRY(keys_of_tile_, s_.product({scores_.n.warps, scores_.n.of_warp}));
@@ -247,7 +276,10 @@ class GpuChain {
     const int64_t step = scores_.steps.value * scores_.tile[2];
     const Int depth = ceil_div(p_.extents[2], step) * step;
     PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows_, keys_of_tile_, depth}, &p_));
-    if (direct_) {
+    if (in_registers_) {
+      q_.a.rank = static_cast<int>(find_block(s_.program(), q_.a.copy)->writes[0].region.size());
+      PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {Int(1), columns, Int(1)}, &q_));
+    } else if (direct_) {
       const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
       // Only the copy had them as rows along k.
       if (std::exchange(q_.a.turns, false)) q_.a.k_last = false;
@@ -260,7 +292,7 @@ class GpuChain {
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows_, columns, keys}, &q_));
     }
     stages_ = find_stages(s_, p_, q_);
-    return {};
+    return in_registers_ ? choose_kept() : Result<void>();
   }
 
   // What is outside of the product comes first, then rows and their elements as they lie.
@@ -304,8 +336,9 @@ class GpuChain {
   }
 
   Result<void> between() {
-    PRUNERC_TRY_VOID(
-        share_stages(context_, stages_, {q_.block, rows_, p_.extents[1], &scores_}, &grid_));
+    const int64_t at_once = unit_ == WarpUnit::kLanes ? 1 : kRowsAtOnce;
+    const ChainRows rows = {q_.block, rows_, p_.extents[1], &scores_, at_once, kept_};
+    PRUNERC_TRY_VOID(share_stages(context_, stages_, rows, &grid_));
     if (unit_ != WarpUnit::kWarpgroup) return values_.spread_rows(q_.a, q_.a.copy);
     return q_.a.copy == p_.out ? Result<void>() : swizzle_weights();
   }
@@ -367,7 +400,8 @@ class GpuChain {
   const schedule::TensorMapping &first_mapping_, &second_mapping_;
   MatrixProduct &p_, &q_;
   const WarpUnit unit_;
-  const bool bulk_;  // the copy engine brings K' and V'
+  const bool bulk_;          // the copy engine brings K' and V'
+  const bool in_registers_;  // weights stay there between the stages
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
@@ -375,6 +409,7 @@ class GpuChain {
   int64_t preferred_tiles_ = 1, preferred_steps_ = 1, keys_ahead_ = 1, values_ahead_ = 2;
   Int rows_, keys_of_tile_;  // of a block; of an iteration of the first product
   std::vector<ChainStage> stages_;
+  BlockId kept_;
   std::vector<LoopId> grid_;  // what is outside, blocks of rows last
   LoopId keys_;               // of the first product
 };
@@ -430,9 +465,13 @@ Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduc
     PRUNERC_TRY_VOID(take_warpgroups(&first.product, &second.product));
   }
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuChain(context, &first, &second, unit, bulk).run();
-  if (!done) context.schedule = before;
-  return done;
+  const auto run = [&](bool in_registers) -> Result<void> {
+    ShapedProduct p = first, q = second;
+    Result<void> done = GpuChain(context, &p, &q, unit, bulk, in_registers).run();
+    if (!done) context.schedule = before;
+    return done;
+  };
+  return run(true).ok() ? Result<void>() : run(false);
 }
 
 }  // namespace prunerc::search

@@ -99,27 +99,79 @@ class Sharing {
     }
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 stage.read_behind ? join(stage) : s_.compute_at(stage.block, grid_.back()));
-    if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, ir::Scope::kShared));
+    const auto scope = stage.block == rows_.kept ? ir::Scope::kLocal : ir::Scope::kShared;
+    if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, scope));
+    if (column) return share_elements(stage, loops, reduces);
+    if (rows_.kept.valid()) {
+      return error(Diag::kUnsupported, std::string("values of rows between rows in registers"));
+    }
     std::vector<Int> factors = rows_.warps->warp_factors();
     factors.insert(factors.begin(), Int(-1));
-    if (!column) {
-      factors.emplace_back(kWarpLanes);
-      PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], factors));
-      PRUNERC_TRY_VOID(rows_.warps->bind_warps(parts, 1));
-      return s_.bind(parts.back(), "thread.x");
+    factors.emplace_back(kWarpLanes);
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], factors));
+    PRUNERC_TRY_VOID(rows_.warps->bind_warps(parts, 1));
+    return s_.bind(parts.back(), "thread.x");
+  }
+
+  // Once all stages stand there: their loops over rows become one if rows are kept.
+  Result<void> finish() {
+    if (rows_.kept.valid() && shared_.size() > 1) {
+      const std::vector<BlockId> all = s_.blocks();
+      std::vector<LoopId> loops;
+      for (const BlockId id : all) {
+        for (const SharedRows& stage : shared_) {
+          if (stage.block == id) loops.push_back(stage.rows[0]);
+        }
+      }
+      PRUNERC_TRY_VOID(s_.merge(loops));
     }
-    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], factors));
-    const int64_t width = reduces ? 1 : std::gcd(rows_.elements, kWidest);
-    PRUNERC_TRY(
-        const std::vector<LoopId> columns,
-        s_.split(loops[*column], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
-    PRUNERC_TRY_VOID(s_.unroll(columns[1]));
-    if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
-    PRUNERC_TRY_VOID(rows_.warps->bind_warps(rows, 1));
-    return s_.bind(columns[2], "thread.x");
+    for (const SharedRows& stage : shared_) {
+      PRUNERC_TRY_VOID(rows_.warps->bind_warps(stage.rows, kFirstWarps));
+      PRUNERC_TRY_VOID(s_.bind(stage.lanes, "thread.x"));
+    }
+    return {};
   }
 
  private:
+  // Rows in the order of share_elements: all, at once, warps.
+  static constexpr std::size_t kFirstWarps = 2;
+  struct SharedRows {
+    BlockId block;
+    std::vector<LoopId> rows;
+    LoopId lanes;
+  };
+
+  // Lanes have the same elements of a row in all stages. What a warp reads of several rows it reads at once: sums and
+  // maxima of different rows do not wait for each other.
+  Result<void> share_elements(const ChainStage& stage, const std::vector<LoopId>& loops,
+                              bool reduces) {
+    const auto [row, column] = stage.places;
+    std::vector<Int> factors = rows_.warps->warp_factors();
+    factors.insert(factors.begin(), {Int(-1), Int(rows_.at_once)});
+    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], factors));
+    const int64_t width = std::gcd(rows_.elements, kWidest);
+    std::vector<Int> cuts = {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)};
+    if (rows_.kept.valid()) cuts.erase(cuts.begin() + 1);
+    PRUNERC_TRY(const std::vector<LoopId> columns, s_.split(loops[*column], cuts));
+    const std::size_t lanes = columns.size() - 2;
+    std::vector<LoopId> order = {rows[0]};
+    for (std::size_t i = 0; i < loops.size() && !stage.read_behind; ++i) {
+      if (i != *row && i != *column) order.push_back(loops[i]);
+    }
+    order.insert(order.end(), rows.begin() + kFirstWarps, rows.end());
+    if (lanes == 2) order.push_back(columns[0]);
+    order.insert(order.end(), {columns[lanes], columns[lanes - 1], rows[1], columns.back()});
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY_VOID(s_.unroll(columns[lanes - 1]));
+    PRUNERC_TRY_VOID(s_.unroll(rows[1]));
+    // Sums are no lanes', but what they add up comes in vectors all the same.
+    if (width > 1) {
+      PRUNERC_TRY_VOID(reduces ? s_.unroll(columns.back()) : s_.vectorize(columns.back()));
+    }
+    shared_.push_back({stage.block, rows, columns[lanes]});
+    return {};
+  }
+
   // One variable along the rows, perhaps one along their elements, which alone may be reduced.
   bool fits(const ir::Block& block, const Places& places) const {
     const std::size_t rank = grid_.size() + (places[kColumn] ? 1 : 0);
@@ -162,6 +214,7 @@ class Sharing {
   schedule::Schedule& s_;
   const ChainRows& rows_;
   std::vector<LoopId>& grid_;
+  std::vector<SharedRows> shared_;
 };
 
 }  // namespace
@@ -175,7 +228,7 @@ Result<void> share_stages(SketchContext& context, const std::vector<ChainStage>&
                           const ChainRows& rows, std::vector<LoopId>* grid) {
   Sharing sharing(context, rows, grid);
   for (std::size_t i = stages.size(); i-- > 0;) PRUNERC_TRY_VOID(sharing.run(stages[i]));
-  return {};
+  return sharing.finish();
 }
 
 }  // namespace prunerc::search

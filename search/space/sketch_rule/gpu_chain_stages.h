@@ -32,10 +32,13 @@ struct ChainRows {
   schedule::Int rows;    // of a block
   int64_t elements = 1;  // of a row
   WarpProduct* warps = nullptr;
+  int64_t at_once = 1;  // rows that a warp takes at a time
+  ir::BlockId kept;     // the stage whose rows stay in registers; may be invalid
 };
 
 /// Each stage stands under the last loop of `grid`, that over blocks of rows, its rows in shared memory; what is read
-/// behind the kernel stays where it is. Errors: Unsupported for stages of another shape; those of the primitives.
+/// behind the kernel stays where it is. If one of them is kept in registers all of them run before the next rows do.
+/// Errors: Unsupported for stages of another shape; those of the primitives.
 Result<void> share_stages(SketchContext& context, const std::vector<ChainStage>& stages,
                           const ChainRows& rows, std::vector<ir::LoopId>* grid);
 
