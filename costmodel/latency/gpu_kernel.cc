@@ -237,7 +237,7 @@ bool packs_bytes(const NestTable& table, ir::BufferId fragment) {
   if (ir::byte_size(table.program().buffer(fragment).dtype) != 1) return false;
   for (const Nest& nest : table.nests()) {
     const std::size_t depth = tensor_depth(nest);
-    if (depth == nest.loops.size() || nest.ops.mul == 0) continue;
+    if (depth == nest.loops.size() || !is_product(nest)) continue;
     const auto read = std::find_if(nest.accesses.begin(), nest.accesses.end(),
                                    [&](const NestAccess& a) { return a.buffer == fragment; });
     if (read == nest.accesses.end()) continue;

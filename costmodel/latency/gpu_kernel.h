@@ -31,6 +31,8 @@ struct GpuKernel {
 double tensor_lanes(const ir::Loop& loop);
 /// Lanes that hold a buffer between them, since a tensor instruction reads or makes it in registers; else 1.
 double fragment_lanes(const NestTable& table, ir::BufferId buffer);
+/// Of a tensor instruction's nest: two factors and sums, not a load, a store or zeros. Whole numbers count as well.
+inline bool is_product(const Nest& nest) { return nest.accesses.size() >= 3; }
 /// Does an instruction of one warp multiply bytes of this fragment that lie across K? A lane's four then come one by one.
 bool packs_bytes(const NestTable& table, ir::BufferId fragment);
 /// Depth of the outermost loop that is part of a tensor instruction; the number of loops if none.

@@ -240,7 +240,7 @@ class Counter {
   }
 
   void tensor(Sym all) {
-    double macs = nest_.ops.mul > 0 ? 1 : 0;
+    double macs = is_product(nest_) ? 1 : 0;
     Sym volume = 1;
     for (std::size_t i = depth_; i < nest_.loops.size(); ++i) volume *= nest_.loops[i].extent;
     // Half as many of 4 bytes, twice as many of one.
@@ -377,10 +377,18 @@ class Counter {
     const double row = kWarp / kFragmentRows * kFragmentPair * static_cast<double>(a.element_bytes);
     out_.warp_instructions += requests * (is_packed ? 1 + kPackInstructions : 1);
     out_.load_lanes += requests * kWarp;
-    out_.shared_wavefronts += requests * std::max(1.0, row * kFragmentRows / kWavefrontBytes);
+    out_.shared_wavefronts +=
+        requests * (is_packed ? packed_conflicts(a)
+                              : Sym(std::max(1.0, row * kFragmentRows / kWavefrontBytes)));
     if (scope == ir::Scope::kShared) return;
     leave_l1(a, requests * kFragmentRows * std::max(kSectorBytes, row));
     if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency;
+  }
+
+  // Lanes side by side ask for four rows, four apart: banks repeat after as many bytes of a row's pitch.
+  Sym packed_conflicts(const NestAccess& a) const {
+    const Sym pitch = power_of_two_factor(table_.strides(a.buffer)[0]);
+    return kWord / min(kWord, max(1, kWarp / max(1, pitch)));
   }
 
   bool fills_packed() const {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -146,13 +147,12 @@ class CrossThread {
     return !is_mixed || has_first;
   }
 
-  // Adds a buffer with the leading extents before the result's shape.
-  BufferId partial_buffer(const std::string& name, const Buffer& result,
-                          const std::vector<int64_t>& leading, Scope scope) {
+  // Adds a buffer with the leading extents before those of one result's place.
+  BufferId partial_buffer(const std::string& name, DType dtype, const std::vector<int64_t>& leading,
+                          std::span<const Expr> shape, Scope scope) {
     std::vector<Expr> extents;
     for (int64_t extent : leading) extents.push_back(b_.int_imm(extent));
-    return b_.add_buffer(name, result.dtype, concat(extents, result.shape), scope,
-                         BufferRole::kIntermediate);
+    return b_.add_buffer(name, dtype, concat(extents, shape), scope, BufferRole::kIntermediate);
   }
 
   // Everything that one rewrite knows.
@@ -162,34 +162,48 @@ class CrossThread {
     std::string name;
     BufferId result;
     std::vector<Expr> element;  // of the result, over the loops
+    // The loops of results themselves: a block's elements may lie apart where axes are fused, and shared memory has no room for gaps.
+    std::vector<Expr> place, places;
     std::vector<Stmt> after;
   };
 
+  static void find_place(Reduction* r) {
+    const auto add = [r](const Loop* loop) {
+      r->place.emplace_back(loop->var);
+      r->places.push_back(loop->extent);
+    };
+    for (std::size_t i = 0; i < r->site.first; ++i) add(r->site.path[i]);
+    for (const Loop* loop : r->site.spatial) add(loop);
+  }
+
   Stmt rewrite(const Site& site, const Store& store, const Accumulation& sum, const Store* init) {
     const Buffer result = b_.buffer(store.buffer);
-    Reduction r{site, sum.kind, std::string(site.block->name), store.buffer, {}, {}};
+    Reduction r{site, sum.kind, std::string(site.block->name), store.buffer, {}, {}, {}, {}};
+    find_place(&r);
     const VarMap map = spatial_bindings(*site.block);
     for (Expr index : store.indices) r.element.push_back(substitute(b_, index, map));
     const std::vector<int64_t> extents = site.extents();
     const bool by_warps = site.by_warps();
-    const BufferId partial = partial_buffer(r.name + "_partial", result, extents,
-                                            by_warps ? Scope::kLocal : Scope::kShared);
     const std::vector<Expr> own = concat(site.lanes(), r.element);
     // Nobody waits for others while it adds up.
     const BufferId sum_so_far =
-        by_warps ? partial : partial_buffer(r.name + "_sum", result, extents, Scope::kLocal);
+        partial_buffer(r.name + "_sum", result.dtype, extents, result.shape, Scope::kLocal);
+    const BufferId partial = by_warps ? sum_so_far
+                                      : partial_buffer(r.name + "_partial", result.dtype, extents,
+                                                       r.places, Scope::kShared);
+    const std::vector<Expr>& place = by_warps ? r.element : r.place;
     Stmt start =
         nest_at(b_, site, r.name + "_start",
                 b_.store(sum_so_far, own, identity_of(b_, r.op, result.dtype)), site.threads);
     const auto at = [&](const std::vector<Expr>& leading) {
-      return b_.load(partial, concat(leading, r.element));
+      return b_.load(partial, concat(leading, place));
     };
     r.after = combine_rounds(
         b_, site, [&](const std::vector<Expr>& mine, const std::vector<Expr>& other) {
-          return b_.store(partial, concat(mine, r.element), b_.binary(r.op, at(mine), at(other)));
+          return b_.store(partial, concat(mine, place), b_.binary(r.op, at(mine), at(other)));
         });
     if (!by_warps) {
-      const Stmt leave = b_.store(partial, own, b_.load(sum_so_far, own));
+      const Stmt leave = b_.store(partial, concat(site.lanes(), place), b_.load(sum_so_far, own));
       r.after.insert(r.after.begin(), nest_at(b_, site, r.name + "_leave", leave, site.threads));
     }
     const bool for_all = is_for_all(site, result);
@@ -199,7 +213,7 @@ class CrossThread {
           b_.if_then(b_.eq(site.lanes()[0], b_.int_imm(0)), finish_with(r, init, at(site.lanes())));
       r.after.push_back(nest_at(b_, site, r.name + "_finish", finish, site.threads));
     } else {
-      const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
+      const Expr last = by_warps ? combine_warps(r, partial, result.dtype, extents[0])
                                  : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
       r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
     }
@@ -244,19 +258,20 @@ class CrossThread {
   // The first lane of each warp leaves its result for everyone; all of them in one value: a chain
   // over the warps in every thread, for which no second round of steps and no second barrier is
   // needed.
-  Expr combine_warps(Reduction& r, BufferId partial, const Buffer& result, int64_t num_threads) {
+  Expr combine_warps(Reduction& r, BufferId partial, DType dtype, int64_t num_threads) {
     const Expr lane(r.site.threads[0]->var);
     const int64_t width = std::min(num_threads, kWarpSize);
     const int64_t num_warps = num_threads / width;
-    const BufferId warps = partial_buffer(r.name + "_warps", result, {num_warps}, Scope::kShared);
+    const BufferId warps =
+        partial_buffer(r.name + "_warps", dtype, {num_warps}, r.places, Scope::kShared);
     const Expr warp = b_.floordiv(lane, b_.int_imm(width));
     Stmt leave = b_.if_then(
         b_.eq(b_.floormod(lane, b_.int_imm(width)), b_.int_imm(0)),
-        b_.store(warps, concat({warp}, r.element), b_.load(partial, concat({lane}, r.element))));
+        b_.store(warps, concat({warp}, r.place), b_.load(partial, concat({lane}, r.element))));
     r.after.push_back(nest_at(b_, r.site, r.name + "_leave", leave, r.site.threads));
-    Expr last = b_.load(warps, concat({b_.int_imm(0)}, r.element));
+    Expr last = b_.load(warps, concat({b_.int_imm(0)}, r.place));
     for (int64_t w = 1; w < num_warps; ++w) {
-      last = b_.binary(r.op, last, b_.load(warps, concat({b_.int_imm(w)}, r.element)));
+      last = b_.binary(r.op, last, b_.load(warps, concat({b_.int_imm(w)}, r.place)));
     }
     return last;
   }

@@ -161,7 +161,7 @@ Result<std::string> draft(const Session& session, const std::string& name, const
   return manifest;
 }
 
-// "gemm=tools/std/gemm.prn,gemm_f16,M=64,N=64".
+// "NAME=FILE,OP,M=64,N=64".
 OperatorRequest request_of(const std::string& text, std::string* name) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at != std::string::npos;) {
