@@ -12,7 +12,8 @@ PR_FN void pr_mbar_arrive(pr_u64* bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(pr_smem_(bar)) : "memory");
 }
 // At the barrier in the same place of block `rank` of the cluster. Nothing is published by it: what it
-// releases was read by finished wgmma, and what a release to the cluster costs is a fence of the GPU.
+// releases was read by finished wgmma or by loads in front of it, which no copy that follows can
+// overtake; a release to the cluster would cost a fence of the GPU.
 PR_FN void pr_mbar_arrive_at(pr_u64* bar, int rank) {
   asm volatile(
       "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"

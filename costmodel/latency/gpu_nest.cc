@@ -387,7 +387,10 @@ class Counter {
 
   // Lanes side by side ask for four rows, four apart: banks repeat after as many bytes of a row's pitch.
   Sym packed_conflicts(const NestAccess& a) const {
-    const Sym pitch = power_of_two_factor(table_.strides(a.buffer)[0]);
+    const std::vector<Sym>& strides = table_.strides(a.buffer);
+    if (strides.size() < 2) return 1;
+    const Sym pitch =
+        power_of_two_factor(strides[strides.size() - 2] * static_cast<double>(a.element_bytes));
     return kWord / min(kWord, max(1, kWarp / max(1, pitch)));
   }
 

@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace prunerc::testing {
@@ -32,6 +33,28 @@ const char* const kShapes[] = {
     "split(@L1, [-1, 3, 5]) -> @L10, @L11, @L12\nbind(@L12, \"thread.x\")\nbind(@L11, "
     "\"thread.y\")\n",
 };
+
+TEST_CASE("partial sums of fused rows take a place for each thread, not for each element between",
+          "[gpu]") {
+  const ir::Program program = parse_or_die(R"(
+program p(X: f32[64, 5, 12]) -> (Y: f32[5, 12]) {
+  for b in 8 @L0 bind(block.x) { for r in 8 @L1 { for y in 8 @L2 bind(thread.y) { for x in 8 @L3 bind(thread.x) {
+    block "Y" @B0 [vi: S(5) = (b*8 + x) // 12, vj: S(12) = (b*8 + x) % 12, vk: R(64) = r*8 + y] where b*8 + x < 60 {
+      init { Y[vi, vj] = 0f32 } Y[vi, vj] = Y[vi, vj] + X[vk, vi, vj] } } } } }
+})");
+  const Result<ir::Program> lowered = codegen::lower_gpu(program, gpu_target());
+  REQUIRE_OK(lowered);
+  INFO(ir::print(*lowered));
+  CHECK(compare_lowered_on_host(program, *lowered, gpu_target(), 2, kTwoOrders) == "");
+  int64_t most = 0;
+  for (const ir::Buffer& buffer : lowered->buffers()) {
+    if (buffer.scope != ir::Scope::kShared) continue;
+    int64_t size = 1;
+    for (ir::Expr extent : buffer.shape) size *= extent.as<ir::IntImm>()->value;
+    most = std::max(most, size);
+  }
+  CHECK(most == 64);
+}
 
 TEST_CASE("tuples combine across threads of every shape, idle ones included", "[gpu]") {
   const ir::Target target = gpu_target();

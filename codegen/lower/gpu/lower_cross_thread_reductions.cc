@@ -167,21 +167,26 @@ class CrossThread {
     std::vector<Stmt> after;
   };
 
-  static void find_place(Reduction* r) {
+  static void find_place(Reduction* r, const Buffer& result) {
     const auto add = [r](const Loop* loop) {
       r->place.emplace_back(loop->var);
       r->places.push_back(loop->extent);
     };
     for (std::size_t i = 0; i < r->site.first; ++i) add(r->site.path[i]);
     for (const Loop* loop : r->site.spatial) add(loop);
+    // A loop whose length varies is no extent of a buffer.
+    const auto varies = [](Expr extent) { return extent.as<IntImm>() == nullptr; };
+    if (std::none_of(r->places.begin(), r->places.end(), varies)) return;
+    r->place = r->element;
+    r->places.assign(result.shape.begin(), result.shape.end());
   }
 
   Stmt rewrite(const Site& site, const Store& store, const Accumulation& sum, const Store* init) {
     const Buffer result = b_.buffer(store.buffer);
     Reduction r{site, sum.kind, std::string(site.block->name), store.buffer, {}, {}, {}, {}};
-    find_place(&r);
     const VarMap map = spatial_bindings(*site.block);
     for (Expr index : store.indices) r.element.push_back(substitute(b_, index, map));
+    find_place(&r, result);
     const std::vector<int64_t> extents = site.extents();
     const bool by_warps = site.by_warps();
     const std::vector<Expr> own = concat(site.lanes(), r.element);

@@ -132,7 +132,7 @@ Result<std::string> draft(const Session& session, const std::string& name, const
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));
   PRUNERC_TRY(const std::vector<search::Candidate> all, candidates_of(task, space, options, pool));
   const std::string stem = options.folder + "/" + name;
-  std::vector<std::string> failed(all.size());
+  std::vector<std::string> failed(all.size()), headers(all.size());
   pool.for_each(all.size(), [&](std::size_t i) {
     Choice choice;
     choice.program = all[i].program;
@@ -140,12 +140,18 @@ Result<std::string> draft(const Session& session, const std::string& name, const
     const Result<void> written = [&]() -> Result<void> {
       PRUNERC_TRY(Exported exported, Exported::make(session, op, choice));
       PRUNERC_TRY(const std::string library, exported.file(ExportForm::kShared));
-      PRUNERC_TRY(const std::string header, exported.file(ExportForm::kHeader));
-      const Result<void> declared = i == 0 ? replace_file(stem + ".h", header) : Result<void>();
-      return declared.ok() ? replace_file(fmt::format("{}.{}.so", stem, i), library) : declared;
+      PRUNERC_TRY(headers[i], exported.file(ExportForm::kHeader));
+      return replace_file(fmt::format("{}.{}.so", stem, i), library);
     }();
     if (!written.ok()) failed[i] = written.error().message();
   });
+  // All declare the same.
+  for (const std::string& header : headers) {
+    if (header.empty()) continue;
+    const Result<void> declared = replace_file(stem + ".h", header);
+    if (!declared.ok()) return declared.error();
+    break;
+  }
   search::Pool out = search::make_pool(task, space);
   std::string manifest;
   for (std::size_t i = 0; i < all.size(); ++i) {

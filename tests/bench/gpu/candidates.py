@@ -1,4 +1,4 @@
-"""Times the libraries that `candidates draft` made elsewhere, on this machine's device, and says whether all of an operator agree.
+"""Times the libraries that `candidates draft` made elsewhere, on this machine's device, and says whether all of an operator agree: "right" are those that more than half of all agree with.
 
     candidates.py FOLDER [--operators A,B] [--rounds 0] [--seconds 600] [--times TIMES.json]
 
@@ -25,6 +25,7 @@ import torch
 RUNS, SLOW_RUNS, SLOW_NS = 15, 3, 4e6
 HANG_SECONDS = 20
 AGREE = 3e-3  # norm of a difference over the norm; f16 and bf16 outputs are rounded to 5e-4 and 4e-3 of each element
+AGREE_EACH = 2e-2  # of the element and the root mean square together
 CUDA = 2
 TYPES = {"f16": (2, 16, torch.float16), "bf16": (4, 16, torch.bfloat16), "f32": (2, 32, torch.float32), "f64": (2, 64, torch.float64),
          "i8": (0, 8, torch.int8), "u8": (1, 8, torch.uint8), "i32": (0, 32, torch.int32), "i64": (0, 64, torch.int64)}
@@ -117,6 +118,8 @@ def are_close(values, others):
         a, b = a.double(), b.double()
         if not bool(torch.isfinite(a).all()) or float((a - b).norm()) > AGREE * float(b.norm()):
             return False
+        if bool(((a - b).abs() > AGREE_EACH * (b.abs() + b.square().mean().sqrt())).any()):
+            return False
     return True
 
 
@@ -127,8 +130,8 @@ class Draft:
         self.folder, self.path = folder, path
         self.known = json.loads(read(path, "{}"))
         self.current = os.path.join(folder, "current")
-        self.lost = read(os.path.join(folder, "lost")) + read(self.current)
-        write(os.path.join(folder, "lost"), self.lost)
+        self.lost = (read(os.path.join(folder, "lost")) + read(self.current)).split()
+        write(os.path.join(folder, "lost"), "".join(file + "\n" for file in self.lost))
         self.rows = {}
         for line in read(os.path.join(folder, "manifest.tsv")).splitlines():
             name, index, sketch, predicted, file = line.split("\t")
@@ -150,6 +153,7 @@ class Draft:
                     tensor.fill_(77)
                 run()
                 torch.cuda.synchronize()
+                signal.alarm(HANG_SECONDS)
                 seen.append((row, [tensor.clone() for tensor in arguments.outputs]))
                 row["ns"], row["spread"] = event_ns(run)
             except (OSError, Refused) as problem:
@@ -158,9 +162,8 @@ class Draft:
             os.remove(self.current)
         for row, values in seen:
             row["agree"] = sum(are_close(values, others) for _, others in seen)
-        most = max((row["agree"] for row, _ in seen), default=0)
         for row, _ in seen:
-            row["right"] = row["agree"] == most
+            row["right"] = len(seen) > 1 and 2 * row["agree"] > len(seen)
         self.known[name] = self.rows[name]
         write(self.path, json.dumps(self.known))
 
@@ -182,7 +185,13 @@ class Draft:
         """{who: ns} of one round."""
         arguments = Arguments(os.path.join(self.folder, name + ".h"))
         ours = {"o1": self.known[name][0], "prunerc": self.best(name)}
-        times = {who: peers.kernel_ns(arguments.runner(os.path.join(self.folder, row["file"]))) for who, row in ours.items() if row and row.get("right")}
+        times = {}
+        for who, row in ours.items():
+            if row and row.get("right"):
+                try:
+                    times[who] = peers.kernel_ns(arguments.runner(os.path.join(self.folder, row["file"])))
+                except RuntimeError as problem:  # not all runs were seen
+                    print(f"{name}: {problem}", file=sys.stderr)
         return times | peers.times_of(operator)
 
 
@@ -198,7 +207,7 @@ def main():
     draft = Draft(options.folder, options.times)
     chosen = options.operators.split(",") if options.operators else list(draft.rows)
     for name in chosen:
-        if name in draft.known or time.time() > end:
+        if name in draft.known or time.time() > end or not os.path.exists(os.path.join(options.folder, name + ".h")):
             continue
         draft.screen(name)
         draft.say(name)

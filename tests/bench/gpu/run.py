@@ -221,19 +221,22 @@ class Steps:
                    "--times", self.options.json + ".times", "--rounds", str(self.options.rounds), "--seconds", f"{self.left():.0f}"]
         if self.options.operators:
             command += ["--operators", self.options.operators]
+        for stale in (self.options.json + ".times", *(os.path.join(self.options.bin, "drafted", name) for name in ("lost", "current"))):
+            if os.path.exists(stale):
+                os.remove(stale)
         for _ in range(4):  # a start ends where a library loses the context
             code, out, err = self.call("drafted", command, self.left())
             print(out[:out.rfind("\n{")], flush=True)
             if code == 0:
                 break
         try:
-            rounds = json.loads(out.strip().splitlines()[-1])
+            rounds = json.loads(out.strip().splitlines()[-1]) if code == 0 else {}
             with open(self.options.json + ".times", encoding="utf-8") as file:
                 screened = json.load(file)
         except (OSError, LookupError, ValueError):
             return self.say("drafted", code or 1, (out + err)[-500:])
         ran = [row for rows in screened.values() for row in rows if "ns" in row]
-        self.row("drafted_right", sum(row["right"] for row in ran), "candidates", f"of {len(ran)} drafted candidates that ran agree with most of their operator's")
+        self.row("drafted_right", sum(row["right"] for row in ran), "candidates", f"of {len(ran)} drafted candidates that ran agree with more than half of their operator's")
         for operator in self.operators:
             for who, times in rounds.get(operator.name, {}).items():
                 ns = statistics.median(times)
