@@ -25,6 +25,7 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BINARIES = {"prunerc": "tools/prunerc/prunerc", "silicon_test": "tests/runtime/cuda_host/silicon_test",
             "gpu_host": "tests/bench/gpu_host/gpu_host"}
 SEED = 0  # of every search and fill
+LAST_SECONDS = 30  # what was begun in time may take so long
 HAND_WRITTEN = [
     ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace"),
     ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace"),
@@ -218,7 +219,7 @@ class Steps:
     def drafted(self):
         """Libraries that `candidates draft` made elsewhere: all run and agree, the fastest and what -O1 chooses beside PyTorch, in turns."""
         command = [sys.executable, os.path.join(HERE, "candidates.py"), os.path.join(self.options.bin, "drafted"),
-                   "--times", self.options.json + ".times", "--rounds", str(self.options.rounds), "--seconds", f"{self.left():.0f}"]
+                   "--times", self.options.json + ".times", "--rounds", str(self.options.rounds), "--seconds", f"{max(5, self.left() - LAST_SECONDS):.0f}"]
         if self.options.operators:
             command += ["--operators", self.options.operators]
         for stale in (self.options.json + ".times", *(os.path.join(self.options.bin, "drafted", name) for name in ("lost", "current"))):
