@@ -287,8 +287,8 @@ def gpu(files):
         times = {}
         for found, row in results.matching(read.rows, r"time/([^/]+)/(.+)"):
             times.setdefault(found[1], {})[found[2]] = row
-        table = [["operator", "ours, us", "", "-O1", "torch", "compile", "best rival / ours"]]
-        ratios = []
+        table = [["operator", "ours, us", "", "-O1", "torch", "compile", "best rival / ours", "/ -O1"]]
+        ratios, first = [], []
         for op, each in times.items():
             rivals = [each[who].value for who in ("torch", "compile") if who in each]
             if not rivals and set(each) == {"prunerc"}:
@@ -299,9 +299,12 @@ def gpu(files):
                          + [shown(each[who].value) if who in each else "" for who in ("o1", "torch", "compile")]
                          + [marked(f"{ratio:.3f}", ratio < 1) if ratio else "none" + BEHIND if rivals else ""])
             ratios += [ratio] if ratio else []
+            instant = min(rivals) / each["o1"].value if rivals and "o1" in each else None
+            table[-1].append(marked(f"{instant:.3f}", instant < 1) if instant else "")
+            first += [instant] if instant else []
         if ratios:
-            mean = statistics.geometric_mean(ratios)
-            table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", "", marked(f"{mean:.3f}", mean < 1)])
+            means = [statistics.geometric_mean(each) for each in (ratios, first) if each]
+            table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", ""] + [marked(f"{mean:.3f}", mean < 1) for mean in means])
         if len(table) > 1:
             tables.append(("Times of operators, us", table))
         hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]

@@ -75,7 +75,7 @@ def gpus(files):
         return "**No GPU was measured.**"
     names = ", ".join(sorted({read.machine for read in measured}))
     operators = {name.split("/")[1] for read in measured for name in read.rows if name.startswith("time/") and name.endswith("/torch")}
-    return (f"**Of GPUs only {names} was measured**, for some minutes: {len(operators)} operators beside PyTorch, one search each, with one seed.")
+    return (f"**Of GPUs only {names} was measured**, for some minutes: {len(operators)} operators beside PyTorch, candidates of one draft with one seed.")
 
 
 def page(files, files_of, num_frozen):
