@@ -58,6 +58,17 @@ TEST_CASE("what hand-written GPU schedules become has no races; a lost barrier i
   CHECK(num_planted > 50);
 }
 
+// Of the passes insert_barriers alone.
+ir::Program with_barriers(ir::Program now) {
+  for (const Pass& pass : gpu_passes()) {
+    if (std::string(pass.name) != "insert_barriers") continue;
+    const Result<ir::Program> next = pass.run(now, testing::gpu_target());
+    REQUIRE_OK(next);
+    now = *next;
+  }
+  return now;
+}
+
 TEST_CASE("threads meet before a condition on what one of them wrote, and before it is overwritten",
           "[gpu]") {
   for (const char* const inside : {"Y[u] = X[u]", "Y[u] = S[3 - u]", "S[u] = X[u]"}) {
@@ -69,12 +80,7 @@ TEST_CASE("threads meet before a condition on what one of them wrote, and before
         "    if S[3] < 1f32 { for u in 4 @L2 bind(thread.x) { " +
         std::string(inside) + " } }\n  } }\n}\n");
     CHECK_FALSE(races_of(now).races.empty());
-    for (const Pass& pass : gpu_passes()) {
-      if (std::string(pass.name) != "insert_barriers") continue;
-      const Result<ir::Program> next = pass.run(now, testing::gpu_target());
-      REQUIRE_OK(next);
-      now = *next;
-    }
+    now = with_barriers(now);
     INFO(ir::print(now));
     CHECK(races_of(now).races.empty());
   }
@@ -125,12 +131,7 @@ std::vector<int64_t> syncs_of(const std::string& phases) {
       "program p(X: f32[96]) -> (Y: f32[96], Z: f32[96]) {\n  buffer S: f32[96] shared\n"
       "  for b in 1 @L0 bind(block.x) { alloc S {\n" +
       phases + "  } }\n}\n");
-  for (const Pass& pass : gpu_passes()) {
-    if (std::string(pass.name) != "insert_barriers") continue;
-    const Result<ir::Program> next = pass.run(now, testing::gpu_target());
-    REQUIRE_OK(next);
-    now = *next;
-  }
+  now = with_barriers(now);
   INFO(ir::print(now));
   CHECK(races_of(now).races.empty());
   CHECK(races_of(now).num_unknown == 0);

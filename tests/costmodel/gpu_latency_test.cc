@@ -396,20 +396,26 @@ TEST_CASE("loops are written out as far as code generation does it") {
   CHECK(part_ns(by_limit, TermPart::kIssue) == Approx(part_ns(all, TermPart::kIssue)));
   CHECK(part_ns(all, TermPart::kIssue) < 0.9 * part_ns(none, TermPart::kIssue));
   CHECK(part_ns(all, TermPart::kLatency) < part_ns(none, TermPart::kLatency));
+  // Rows of A lie along k, which others are written out inside of: four at a time.
+  CHECK(part_ns(all, TermPart::kShared) < 0.8 * part_ns(none, TermPart::kShared));
 }
 
 TEST_CASE("code that no partition keeps is fetched") {
-  const auto unrolled = [](int64_t n) {
+  const auto unrolled = [](int64_t n, const ir::Target& target = kA100) {
     return part_ns(parse_or_die(fmt::format(
                        R"(program p(X: f32[256, 262144]) -> (Y: f32[256, 262144]) {{
       for b in 256 @L0 bind(block.x) {{ for o in {} @L1 {{ for t in 256 @L2 bind(thread.x) {{ for k in {} @L3 unrolled {{
         block "Y" @B0 [i: S(256) = b, j: S(262144) = (o * {} + k) * 256 + t] {{ reads X[i, j] writes Y[i, j]
           Y[i, j] = X[i, j] * X[i, j] }} }} }} }} }} }})",
                        1024 / n, n, n)),
-                   TermPart::kIssue);
+                   TermPart::kIssue, target);
   };
   CHECK(unrolled(128) <= unrolled(16));
+  CHECK(unrolled(512) > 1.2 * unrolled(128));
   CHECK(unrolled(1024) > 1.5 * unrolled(128));
+  // Since Hopper more is kept.
+  const ir::Target hopper = ir::target_from_string("cuda:h100").value();
+  CHECK(unrolled(512, hopper) <= unrolled(128, hopper));
 }
 
 TEST_CASE("blocks along one axis share tiles as those along two do") {

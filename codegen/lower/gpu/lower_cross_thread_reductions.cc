@@ -162,7 +162,8 @@ class CrossThread {
     std::string name;
     BufferId result;
     std::vector<Expr> element;  // of the result, over the loops
-    // The loops of results themselves: a block's elements may lie apart where axes are fused, and shared memory has no room for gaps.
+    // The loops of results themselves: where axes are fused a block's elements may lie apart, and
+    // shared memory has no room for gaps.
     std::vector<Expr> place, places;
     std::vector<Stmt> after;
   };
