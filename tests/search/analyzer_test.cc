@@ -184,17 +184,23 @@ program p(A: i8[2048, 2048], B: i8[2048, 2048]) -> (C: i32[2048, 2048]) {
   const Result<SearchSpace> space = make_space(task);
   REQUIRE_OK(space);
   double warps = 1e12, across = 1e12, warpgroups = 1e12, lanes = 1e12;
-  for (const Sketch& sketch : space->sketches) {
-    const Result<schedule::Schedule> made = schedule::replay(task.base, sketch.trace);
-    if (!made.ok() || !schedule::check_gpu_limits(made->program(), task.target).ok()) continue;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const Sketch& sketch = space->sketches[s];
     double& best = sketch.name.find("across") != sketch.name.npos   ? across
                    : sketch.name.find("tensor") != sketch.name.npos ? warps
                    : sketch.name.find("wgmma") != sketch.name.npos  ? warpgroups
                                                                     : lanes;
-    best = std::min(best, estimate_latency(made->program(), task.target).total_ns);
+    for (int i = 0; i < num_cases(200); ++i) {
+      Rng rng(first_seed(), static_cast<uint64_t>(s), static_cast<uint64_t>(i));
+      schedule::Trace candidate = sketch.trace;
+      candidate.decisions = random_genome(*space, static_cast<int>(s), rng).decisions;
+      const Result<schedule::Schedule> made = schedule::replay(task.base, candidate);
+      if (!made.ok() || !schedule::check_gpu_limits(made->program(), task.target).ok()) continue;
+      best = std::min(best, estimate_latency(made->program(), task.target).total_ns);
+    }
   }
   CHECK(warps < lanes);
-  // Packed byte by byte they take longer than turned (tests/data/h100/drafted has both).
+  // Packed byte by byte (across) they take longer than turned (tests/data/h100/drafted has both).
   CHECK(warps < across);
   CHECK(across < lanes);
   CHECK(warpgroups < lanes);
