@@ -290,12 +290,20 @@ def means(rows):
         networks = {one["name"].rpartition("/")[0] for one in rows if "/t%d/" % threads in one["name"]}
         if ratios:
             out.append(row("geomean/t%d" % threads, round(statistics.geometric_mean(ratios), 4), "",
-                           "%d of %d networks; median %.2f" % (len(ratios), len(networks), statistics.median(ratios)), 1.10))
+                           "%d of %d networks; median %.2f; behind on %d" %
+                           (len(ratios), len(networks), statistics.median(ratios), sum(ratio < 1 for ratio in ratios)), 1.10))
     return out
 
 
 def facts_now():
     return facts.of("network", prunerc_binary(), seeds=[SEED])
+
+
+def versions(peers):
+    """A row for each engine, by what its Python package says."""
+    script = "import importlib.metadata, sys; print(*map(importlib.metadata.version, sys.argv[1:]))"
+    done = subprocess.run([peers_python(), "-c", script, *peers], capture_output=True, text=True)
+    return [row("version/" + who, None, "", version) for who, version in zip(peers, done.stdout.split())]
 
 
 def rows_before(path):
@@ -307,7 +315,7 @@ def rows_before(path):
     for key, value in facts_now().items():
         if key != "date" and stored.get(key) != value:
             sys.exit("network: %s has another %s: %s, not %s; move it away, or give another --json" % (path, key, stored.get(key), value))
-    return stored["rows"]
+    return [one for one in stored["rows"] if not one["name"].startswith("version/")]
 
 
 def write(path, rows):
@@ -357,7 +365,7 @@ def main():
             print("%-24s %7d %10.2f %17s  %s; %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers, words), flush=True)
     failed = [one for one in measured if one[4]]
     if options.json and (before or len(failed) < len(measured)):
-        write(options.json, result_rows(measured, before))
+        write(options.json, result_rows(measured, before) + versions(options.peers))
     sys.exit("network: ours has no time of %d of %d" % (len(failed), len(measured)) if failed else 0)
 
 

@@ -32,14 +32,14 @@ class Rows(unittest.TestCase):
         self.assertEqual("1 to 2 ms, rounds; outputs as ONNX Runtime's", rows["m/t2/prunerc"]["note"])
         self.assertEqual((1.0, 1.05), (rows["m/t2/whole_over_tasks"]["value"], rows["m/t2/whole_over_tasks"]["goal"]))
         self.assertEqual("3 to 9 ms, rounds", rows["m/t2/onnxruntime"]["note"])
-        self.assertEqual((2.0, "1 of 1 networks; median 2.00"), (rows["geomean/t2"]["value"], rows["geomean/t2"]["note"]))
+        self.assertEqual((2.0, "1 of 1 networks; median 2.00; behind on 0"), (rows["geomean/t2"]["value"], rows["geomean/t2"]["note"]))
 
     def test_a_network_that_fails_stays_in_sight(self):
         good = ("good.onnx", 1, {"prunerc": [1e6], "openvino": [2e6]}, "", "", set())
         rows = rows_of(good, ("bad.onnx", 1, {"openvino": [2e6]}, "", "wrong values: y[0] is 1", set()))
         self.assertEqual((None, "wrong values: y[0] is 1"), (rows["bad/t1/prunerc"]["value"], rows["bad/t1/prunerc"]["note"]))
         self.assertNotIn("bad/t1/ratio", rows)
-        self.assertEqual("1 of 2 networks; median 2.00", rows["geomean/t1"]["note"])
+        self.assertEqual("1 of 2 networks; median 2.00; behind on 0", rows["geomean/t1"]["note"])
 
     def test_a_file_is_whole_or_not_there(self):
         with tempfile.TemporaryDirectory() as folder:

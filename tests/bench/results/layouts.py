@@ -39,6 +39,11 @@ def part(point):
     return f"{point.value:.3f}{spread}"
 
 
+def ranged(point):
+    """A time, with its range where it has one."""
+    return shown(point.value) + (f" ({shown(point.low)} to {shown(point.high)})" if point.low != point.high else "")
+
+
 def gain(row):
     """"12 x (8 to 25)"; behind below 1, where the baseline was there first."""
     if row is None:
@@ -295,8 +300,9 @@ def gpu(files):
                 continue  # stands below
             ours = each.get("prunerc")
             ratio = min(rivals) / ours.value if rivals and ours else None
-            table.append([op, shown(ours.value) if ours else "none", ours.note.split("; ")[-1] if ours else ""]
-                         + [shown(each[who].value) if who in each else "" for who in ("o1", "torch", "compile")]
+            cell = {who: ranged(results.point(row)) for who, row in each.items()}
+            table.append([op, cell.get("prunerc", "none"), ours.note.split("; ")[-1] if ours else ""]
+                         + [cell.get(who, "") for who in ("o1", "torch", "compile")]
                          + [marked(f"{ratio:.3f}", ratio < 1) if ratio else "none" + BEHIND if rivals else ""])
             ratios += [ratio] if ratio else []
             instant = min(rivals) / each["o1"].value if rivals and "o1" in each else None
@@ -305,6 +311,9 @@ def gpu(files):
         if ratios:
             means = [statistics.geometric_mean(each) for each in (ratios, first) if each]
             table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", ""] + [marked(f"{mean:.3f}", mean < 1) for mean in means])
+            middle = [statistics.median(each) for each in (ratios, first) if each]
+            behind = [sum(ratio < 1 for ratio in each) for each in (ratios, first) if each]
+            table.append(["median", "", "", "", "", ""] + [marked(f"{one:.3f}, behind on {count}", one < 1) for one, count in zip(middle, behind)])
         if len(table) > 1:
             tables.append(("Times of operators, us", table))
         hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]

@@ -10,8 +10,8 @@ TEMPLATE = """# What these results show, and what they do not
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it; the results are in `README.md`.
 
-**Machines.** {num_files} files, all of virtual machines, those without a GPU with two cores. What was measured before all
-benchmarks named a machine alike may have other rows for the same one:
+**Machines.** {num_files} files; those of CPUs are of virtual machines with two cores. What was measured before all benchmarks named a machine
+alike may have other rows for the same one:
 
 {machines}
 
@@ -33,15 +33,15 @@ them, `o1` a later one. They are {num_frozen} operators, small and dense, f32, o
 
 **Replay.** A replayed search proposes only what was recorded: the best of a pool is not the best of the space, and every search ends near it.
 
-**Rivals.** `ansor`, `metaschedule`, `tenset-offline`, `tlp-offline` and the `*-paper` strategies are our implementations, in our space, by the
-published settings (`costmodel/pruner/ORIGINAL.md` lists what differs). They tell strategies apart, not systems. Engines and libraries are
-measured as their wheels or packages come, at the versions that the files name.
+**Rivals.** In `rival`, `tvm` and `ansor` are TVM's own. Elsewhere `ansor`, `metaschedule`, `tenset-offline`, `tlp-offline` and the `*-paper`
+strategies are our implementations, in our space, by the published settings (`costmodel/pruner/ORIGINAL.md` lists what differs). They tell
+strategies apart, not systems. Engines and libraries are measured as their wheels or packages come; {versions}.
 
 **Not measured yet**: {unmeasured}.
 
 So a reader may conclude that on such machines, for operators like these, the compiler's kernels stand to the named versions of the named
-libraries as the tables say, losses included; that one strategy needs fewer trials than another in this space where intervals do not
-overlap; and nothing about other GPUs, about larger machines, or about how much better either would do with more time than it had.
+libraries as the tables say, losses included; that one strategy needs fewer trials than another in this space where the
+quartiles of its curves do not overlap; and nothing about other GPUs, about larger machines, or about how much better either would do with more time than it had.
 """
 
 
@@ -78,6 +78,12 @@ def gpus(files):
     return (f"**Of GPUs only {names} was measured**, for some minutes: {len(operators)} operators beside PyTorch, candidates of one draft with one seed.")
 
 
+def versions(files):
+    """Which files say whose versions."""
+    named = [f"`{name}`" for name, read in files.items() if any(row.startswith("version/") for row in read.rows)]
+    return f"their versions stand in {', '.join(named)}, and nowhere else" if named else "no file names their versions"
+
+
 def page(files, files_of, num_frozen):
     machines = {}
     for read in files.values():
@@ -89,6 +95,6 @@ def page(files, files_of, num_frozen):
     missing = [claim.name for claim in claims.CLAIMS if not files_of(claim, files)]
     return TEMPLATE.format(
         num_files=len(files), machines="\n".join(lines),
-        gpus=gpus(files), noise=noise(files), few_seeds=sum(len(read.seeds) < 3 for read in files.values()),
+        gpus=gpus(files), noise=noise(files), versions=versions(files), few_seeds=sum(len(read.seeds) < 3 for read in files.values()),
         history=sum(bool(read.history) for read in files.values()), num_frozen=num_frozen,
         unmeasured=", ".join(f"`{name}`" for name in missing) or "nothing that has a command")

@@ -376,7 +376,7 @@ class Tables(unittest.TestCase):
                 row("a/t1/ratio", 1.0, note="1.0 to 9.0, 3 rounds")]
         files = {"network": results.parse(file_of(*rows, bench="network")), "o1": results.parse(file_of(row("x"), seeds=[1, 2, 3]))}
         text = limits.page(files, tables.files_of, 80)
-        for words in ("2 files, all of virtual machines", "| a machine | 2 | 2026-11-23 |", "networks 20 % (median of 1;", "others' 10 % (median of 1;",
+        for words in ("2 files; those of CPUs are of virtual machines", "no file names their versions", "| a machine | 2 | 2026-11-23 |", "networks 20 % (median of 1;", "others' 10 % (median of 1;",
                       "1 of 2 files are of fewer than three seeds", "They are 80 operators", "`searches`"):
             self.assertIn(words, text)
         self.assertNotIn("`network`", text.split("**Not measured yet**")[1])

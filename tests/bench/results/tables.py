@@ -33,7 +33,7 @@ What they do not show is in [LIMITS.md](LIMITS.md).
   repeated.
 - The commit is that of the code that was measured. ° : date, commit and seeds were added later, from the repository's history, and the
   commit is the one that the rows came with, or the last before it.
-- Machines are virtual ones with two cores. Other machines will differ: run it on yours.
+- CPUs are those of virtual machines with two cores. Other machines will differ: run it on yours.
 """
 
 
