@@ -242,12 +242,16 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   REQUIRE(chosen.ok());
   CHECK(chosen->origin == Choice::Origin::kRecord);
   CHECK(chosen->best_ns == 5);
+  CHECK(chosen->left_aside.empty());
   // A faster one whose trace means nothing here.
   record.fingerprint = std::string(32, '2');
   record.trace = "split(@L999, [2, 3]) -> @L1000, @L1001\n";
   record.measurement.samples_ns = {1};
   record.measurement.median_ns = 1;
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  const std::string why = session.choose(*op)->left_aside;
+  CHECK(
+      why.starts_with("1 stored record(s) left aside: record 3 gives no program in this build: "));
   // And one whose trace makes another program than the one that was measured.
   record.trace = schedule::print(heuristic->trace);
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());

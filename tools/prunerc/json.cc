@@ -42,6 +42,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"limit_note", share.note},
           {"trials", t.trials},
           {"reused", t.reused},
+          {"left_aside", t.left_aside.num},
           {"unchecked", t.unchecked},
           {"drafted", t.drafted},
           {"stop", search::to_string(t.stop)},

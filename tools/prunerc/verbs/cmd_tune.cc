@@ -333,6 +333,12 @@ void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
   }
 }
 
+void print_left_asides(const TuneVerb& verb, const search::TuneReport& report) {
+  for (const search::TaskReport& t : report.tasks) {
+    if (!verb.quiet) print_left_aside(t.name, search::to_string(t.left_aside));
+  }
+}
+
 // Whether the operators are the tasks of one net with ports, or of one that is a net for each of several
 // sizes.
 bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
@@ -446,6 +452,7 @@ int tune(const TuneVerb& verb) {
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);
+  print_left_asides(verb, *report);
   return show_report(verb, *report, shares, session->database().path(),
                      is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);

@@ -1,10 +1,9 @@
-#include "ir/equal.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
 #include "schedule/legality/iteration_kind.h"
-#include "schedule/schedule.h"
 #include "search/algebra/alternatives.h"
 #include "search/record/plausible.h"
+#include "search/record/restore.h"
 #include "search/tune/sampled.h"
 #include "tools/driver/against.h"
 #include "tools/driver/backend.h"
@@ -172,23 +171,19 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   Result<ir::Target> target = ir::target_from_string(row.key.target);
   if (!target.ok()) return not_checked(row.name, target.error().message());
   if (!runs_here(with_device(*target))) return not_checked(row.name, "made for " + target->name);
-  const Result<schedule::Trace> trace = schedule::parse_trace(best.trace);
-  if (!trace.ok()) return history(row.name, trace.error().message());
-  const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
-  if (!scheduled.ok()) return history(row.name, scheduled.error().message());
-  if (ir::fingerprint(scheduled->program()).to_string() != best.fingerprint) {
-    return history(row.name, "its schedule does not make the program that it names");
-  }
+  const Result<search::RestoredRecord> restored = search::restore_record(*base, best);
+  if (!restored.ok()) return history(row.name, restored.error().message());
   const search::Task task =
       search::make_task(row.name, std::move(base).value(), std::move(target).value());
   const Result<codegen::Artifact> artifact =
-      build_kernel(scheduled->program(), with_device(task.target));
+      build_kernel(restored->program, with_device(task.target));
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check_kernel(verb.kernel, task, *artifact);
   verdict.schedule = fmt::format("{}record {}", best.imported ? "imported " : "", best.id);
   check_schedule(verb, task,
-                 {Choice::Origin::kRecord, scheduled->program(), *trace, 0, best.id, ""}, &verdict);
-  check_threads(scheduled->program(), task.target, &verdict);
+                 {Choice::Origin::kRecord, restored->program, restored->trace, 0, best.id, ""},
+                 &verdict);
+  check_threads(restored->program, task.target, &verdict);
   return verdict;
 }
 
