@@ -429,5 +429,25 @@ TEST_CASE("an operator becomes files of other programs, in the forms that its ta
   CHECK(export_form_of("so") == std::nullopt);
 }
 
+TEST_CASE("weights that are too large for a library get a file beside it") {
+  constexpr int64_t kMostInside = int64_t{1} << 30;
+  std::vector<std::string> outputs = {"a/net.h", "a/libnet.so", "net.a"};
+  const std::vector<std::string> asked = outputs;
+  CHECK(weights_beside(kMostInside, &outputs).empty());
+  CHECK(outputs == asked);
+  for (const int64_t bytes :
+       {kMostInside + 1, int64_t{1} << 31, int64_t{1} << 32, int64_t{5} << 32}) {
+    outputs = asked;
+    CHECK(weights_beside(bytes, &outputs) == "libnet.weights");
+    REQUIRE(outputs.size() == asked.size() + 1);
+    CHECK(outputs.back() == "a/libnet.weights");
+  }
+  // Where one is asked for, whatever their size.
+  outputs = {"net.o", "b/other.weights"};
+  CHECK(weights_beside(1, &outputs) == "other.weights");
+  CHECK(weights_beside(int64_t{5} << 32, &outputs) == "other.weights");
+  CHECK(outputs.size() == 2);
+}
+
 }  // namespace
 }  // namespace prunerc
