@@ -2,7 +2,6 @@
 #include "codegen/codegen.h"
 #include "codegen/cpu/export.h"
 #include "codegen/subprocess.h"
-#include "runtime/net/execute.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
@@ -20,6 +19,8 @@ using codegen::ArtifactParam;
 using codegen::ParamRole;
 
 constexpr int64_t kElems = 16;
+/// Of PrunercPlace.
+constexpr int kIo = 1, kInWeights = 3;
 /// Where a kernel's weights lie, beyond what an unsigned number of 32 bits reaches, and where all end.
 constexpr int64_t kAt = (int64_t{4} << 30) + 64, kWeightsBytes = kAt + kElems * 4;
 
@@ -44,7 +45,7 @@ ArtifactParam vector_of(const std::string& name, ParamRole role) {
 codegen::CpuLibrary library_of(const codegen::Artifact& kernel, std::string_view weights) {
   codegen::NetPlan plan;
   plan.params = {vector_of("X", ParamRole::kInput), vector_of("Y", ParamRole::kOutput)};
-  plan.steps = {{0, {{PRUNERC_PLACE_IO, 0}, {PRUNERC_PLACE_WEIGHTS, kAt}, {PRUNERC_PLACE_IO, 1}}}};
+  plan.steps = {{0, {{kIo, 0}, {kInWeights, kAt}, {kIo, 1}}}};
   codegen::NetParts parts;
   parts.kernels = {&kernel};
   parts.plans = {plan};
