@@ -151,8 +151,9 @@ std::string print_module(const llvm::Module& module) {
 struct Frames {
   int64_t function = 0, task = 0;
   int64_t both() const {
-    // Of each its return address, and what is lost where it begins at a multiple of a slot's alignment.
-    constexpr int64_t kBeside = kStorageAlignment + 8;
+    // What LLVM leaves out of each: its return address, saved registers, and gaps where both of its ends
+    // are aligned as slots are.
+    constexpr int64_t kBeside = 4 * kStorageAlignment;
     return function + task + 2 * kBeside;
   }
 };

@@ -151,6 +151,7 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
     const Result<Choice> choice = session.choose(op, verb.effort == 0 ? Effort::kO0 : Effort::kO1);
     if (!choice.ok()) return fail(choice.error(), kNoCandidate);
     fmt::print("{}: {} schedule, not measured\n", op.name, to_string(choice->origin));
+    if (!verb.quiet) print_left_aside(op.name, choice->left_aside);
     if (verb.verbose) fmt::print(stderr, "{}", schedule::print(choice->trace));
   }
   if (!verb.quiet) {
