@@ -37,7 +37,10 @@ STACK = r"""
 #include <sys/mman.h>
 enum { BYTES = 4 << 20, PAINT = 0xA5 };
 static void* do_nothing(void* none) { return none; }
-static void* work(void* none) { %s return none; }
+static void* work(void* none) {
+  %s
+  return none;
+}
 static size_t stack_of(void* (*body)(void*)) {
   unsigned char* const stack = (unsigned char*)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) exit(1);
