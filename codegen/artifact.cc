@@ -7,7 +7,7 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 /// Of blocks; what every GPU with clusters takes.
 constexpr int64_t kMaxCluster = 8;
 
@@ -288,8 +288,8 @@ Result<void> validate(const Artifact& artifact) {
     if (!has_sane_size(param)) return malformed("the size of a parameter is out of range");
     seen_output = param.role == ParamRole::kOutput;
   }
-  for (const int64_t bytes :
-       {artifact.workspace_bytes, artifact.workspace_bytes_per_worker, artifact.prepared_bytes}) {
+  for (const int64_t bytes : {artifact.workspace_bytes, artifact.workspace_bytes_per_worker,
+                              artifact.prepared_bytes, artifact.stack_bytes}) {
     if (bytes < 0 || bytes > kMaxBytes) return malformed("the workspace size is out of range");
   }
   const bool prepares = !artifact.prepare_entry.empty();
@@ -319,6 +319,7 @@ std::string serialize(const Artifact& artifact) {
   writer.put(artifact.workspace_bytes);
   writer.put(artifact.workspace_bytes_per_worker);
   writer.put(artifact.prepared_bytes);
+  writer.put(artifact.stack_bytes);
   writer.put(artifact.flops);
   writer.put(artifact.bytes_moved);
   return writer.take();
@@ -343,6 +344,7 @@ Result<Artifact> deserialize(std::string_view bytes) {
   artifact.workspace_bytes = reader.get<int64_t>();
   artifact.workspace_bytes_per_worker = reader.get<int64_t>();
   artifact.prepared_bytes = reader.get<int64_t>();
+  artifact.stack_bytes = reader.get<int64_t>();
   artifact.flops = reader.get<double>();
   artifact.bytes_moved = reader.get<double>();
   if (!reader.at_end()) return malformed("truncated, or followed by other data");

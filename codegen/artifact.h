@@ -111,6 +111,8 @@ struct Artifact {
   int64_t workspace_bytes = 0;   ///< shared by all workers
   int64_t workspace_bytes_per_worker = 0;  ///< in addition, for each worker
   int64_t prepared_bytes = 0;              ///< written by prepare_entry, read by entry
+  /// Of one thread's stack, in an entry and a task of its loops together; 0 of CUDA kinds.
+  int64_t stack_bytes = 0;
   double flops = 0;  ///< arithmetic of one run, as the operator's definition counts it
   double bytes_moved =
       0;  ///< compulsory traffic of one run: each input and output once. Units: bytes

@@ -93,7 +93,9 @@ Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
   PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
   Artifact artifact;
   artifact.kind = ArtifactKind::kCpuObject;
-  PRUNERC_TRY(artifact.bytes, emit_object(lowered.functions, t, ObjectForm::kObject));
+  PRUNERC_TRY(EmittedObject object, emit_object(lowered.functions, t, ObjectForm::kObject));
+  artifact.bytes = std::move(object.bytes);
+  artifact.stack_bytes = object.stack_bytes;
   artifact.entry = lowered.functions.front().symbol;
   artifact.triple = cpu.triple;
   artifact.cpu = cpu.cpu;
@@ -168,7 +170,10 @@ Result<std::string> emit_cpu(const Program& scheduled, const Target& target, Emi
                              const CpuOptions& options) {
   const Target t = completed(target);
   PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
-  const auto emit = [&](ObjectForm form) { return emit_object(lowered.functions, t, form); };
+  const auto emit = [&](ObjectForm form) -> Result<std::string> {
+    PRUNERC_TRY(EmittedObject object, emit_object(lowered.functions, t, form));
+    return std::move(object.bytes);
+  };
   switch (kind) {
     case EmitKind::kObject: return emit(ObjectForm::kObject);
     case EmitKind::kAssembly: return emit(ObjectForm::kAssembly);

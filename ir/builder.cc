@@ -202,11 +202,7 @@ Expr IrBuilder::cast(DType dtype, Expr operand) {
   if (operand.dtype() == dtype) return operand;
   if (const IntImm* c = operand.as<IntImm>()) {
     if (!is_float(dtype)) return int_imm(c->value, dtype);
-    // As it is done with data: through a double, a large one would be rounded twice.
-    const bool at_once = dtype == DType::kF32;
-    return float_imm(
-        at_once ? static_cast<double>(static_cast<float>(c->value)) : static_cast<double>(c->value),
-        dtype);
+    return float_imm(float_of(dtype, c->value), dtype);
   }
   if (const FloatImm* c = operand.as<FloatImm>()) {
     if (is_float(dtype)) return float_imm(c->value, dtype);

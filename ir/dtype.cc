@@ -119,6 +119,11 @@ double round_to(DType t, double value) {
   PRUNERC_UNREACHABLE("round_to a type that is no float");
 }
 
+double float_of(DType t, int64_t value) {
+  if (t == DType::kF32) return static_cast<double>(static_cast<float>(value));
+  return round_to(t, static_cast<double>(value));
+}
+
 int64_t wrap_to(DType t, int64_t value) {
   switch (t) {
     case DType::kI64: return value;

@@ -301,6 +301,17 @@ std::string needs(const CpuLibrary& library) {
                      library.info.version, library.artifact.cpu);
 }
 
+/// What the library's own code takes of a caller's stack, the C library's below it included: paths, text
+/// of messages, and addresses of parameters in several orders.
+constexpr int64_t kLauncherStackBytes = 32 << 10, kStackBytesPerParam = 64;
+
+int64_t stack_bytes(const CpuLibrary& library) {
+  constexpr int64_t kStep = 4096;
+  const int64_t bytes = library.artifact.stack_bytes + kLauncherStackBytes +
+                        kStackBytesPerParam * static_cast<int64_t>(library.artifact.params.size());
+  return (bytes + kStep - 1) / kStep * kStep;
+}
+
 // What an operator has where a net has its plans.
 std::string kernel_text(const Artifact& artifact) {
   return fmt::format(
@@ -341,8 +352,14 @@ std::string header_body(const CpuLibrary& library) {
       "process\n"
       " * (affinity, control group's quota) if these are fewer. PRUNERC_NUM_THREADS in the "
       "environment\n"
-      " * replaces that number, up to the CPUs of the machine. */\n"
-      "int {0}({12}{5}{10});\n\n"
+      " * replaces that number, up to the CPUs of the machine. A thread that calls it, or computes "
+      "for "
+      "a launch\n"
+      " * that is given, needs {6}_STACK_BYTES of stack, beside what that launch's parallel_for "
+      "takes. "
+      "*/\n"
+      "int {0}({12}{5}{10});\n"
+      "#define {6}_STACK_BYTES {14}\n\n"
       "/* The same for DLPack's DLTensors in the memory of the CPU. */\n"
       "int {0}_dlpack(const void* const* tensors, int32_t num_tensors{10});\n\n"
       "/* What went wrong in this thread's latest call that failed. */\n"
@@ -362,7 +379,7 @@ std::string header_body(const CpuLibrary& library) {
       upper(library.info.symbol), artifact.workspace_bytes, artifact.workspace_bytes_per_worker,
       prepare_text(library), constants ? ", const void* prepared" : "",
       constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "",
-      size_signature(call), sizes_text(library) + weights_text(library));
+      size_signature(call), sizes_text(library) + weights_text(library), stack_bytes(library));
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ Artifact net_artifact(const NetParts& parts, std::string entry) {
     whole.triple = kernel->triple;
     whole.workspace_bytes_per_worker =
         std::max(whole.workspace_bytes_per_worker, kernel->workspace_bytes_per_worker);
+    whole.stack_bytes = std::max(whole.stack_bytes, kernel->stack_bytes);
   }
   for (const NetPlan& plan : parts.plans) {
     int64_t most = 0;

@@ -10,6 +10,8 @@
 namespace prunerc::codegen {
 namespace {
 
+constexpr const char* kRoundedOnce = "prunerc.rounded_once";
+
 bool is_half(const llvm::Type* type) {
   const llvm::Type* scalar = type->getScalarType();
   return scalar->isHalfTy() || scalar->isBFloatTy();
@@ -23,20 +25,49 @@ bool touches_half(const llvm::Instruction& instruction) {
   return false;
 }
 
+llvm::Type* shaped(llvm::Type* scalar, const llvm::Type* like) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like);
+  return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+}
+
+// a + b in f64, cut, and its last bit set if anything is lost: a rounding to f32 is then as if from
+// the exact sum. NaN and infinite sums stay.
+llvm::Value* sum_to_odd(llvm::IRBuilder<>& ir, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* integer = shaped(ir.getInt64Ty(), a->getType());
+  llvm::Value* sum = ir.CreateFAdd(a, b);
+  // What it is short of, exactly (Knuth).
+  llvm::Value* of_b = ir.CreateFSub(sum, a);
+  llvm::Value* rest =
+      ir.CreateFAdd(ir.CreateFSub(a, ir.CreateFSub(sum, of_b)), ir.CreateFSub(b, of_b));
+  llvm::Value* bits = ir.CreateBitCast(sum, integer);
+  llvm::Value* signs = ir.CreateXor(bits, ir.CreateBitCast(rest, integer));
+  llvm::Value* zero = llvm::Constant::getNullValue(integer);
+  llvm::Value* inexact = ir.CreateFCmpONE(rest, llvm::Constant::getNullValue(rest->getType()));
+  llvm::Value* too_large = ir.CreateAnd(inexact, ir.CreateICmpSLT(signs, zero));
+  llvm::Value* cut = ir.CreateSub(bits, ir.CreateZExt(too_large, integer));
+  return ir.CreateBitCast(ir.CreateOr(cut, ir.CreateZExt(inexact, integer)), a->getType());
+}
+
 // a * b + c of f32 values by way of f64.
 llvm::Value* in_double(llvm::IntrinsicInst& fma) {
   llvm::IRBuilder<> ir(&fma);
-  llvm::Type* wide = ir.getDoubleTy();
-  if (const auto* v = llvm::dyn_cast<llvm::FixedVectorType>(fma.getType())) {
-    wide = llvm::FixedVectorType::get(wide, v->getNumElements());
-  }
+  llvm::Type* wide = shaped(ir.getDoubleTy(), fma.getType());
   llvm::Value* a = ir.CreateFPExt(fma.getArgOperand(0), wide);
   llvm::Value* b = ir.CreateFPExt(fma.getArgOperand(1), wide);
   llvm::Value* c = ir.CreateFPExt(fma.getArgOperand(2), wide);
-  return ir.CreateFPTrunc(ir.CreateFAdd(ir.CreateFMul(a, b), c), fma.getType());
+  llvm::Value* product = ir.CreateFMul(a, b);
+  llvm::Value* sum =
+      fma.hasMetadata(kRoundedOnce) ? sum_to_odd(ir, product, c) : ir.CreateFAdd(product, c);
+  return ir.CreateFPTrunc(sum, fma.getType());
 }
 
 }  // namespace
+
+llvm::Value* rounded_once(llvm::Value* fma) {
+  auto* instruction = llvm::cast<llvm::Instruction>(fma);
+  instruction->setMetadata(kRoundedOnce, llvm::MDNode::get(fma->getContext(), {}));
+  return fma;
+}
 
 Result<void> replace_fused(llvm::Module& module, const std::string& cpu) {
   std::vector<llvm::IntrinsicInst*> fused;

@@ -8,14 +8,19 @@
 
 namespace llvm {
 class Module;
-}
+class Value;
+}  // namespace llvm
 
 namespace prunerc::codegen {
 
+/// A fused operation that a program asks for, which rounds once on every CPU.
+llvm::Value* rounded_once(llvm::Value* fma);
+
 /// For a CPU without fused multiply-adds and half-precision conversions, where both would become
-/// calls of library functions. A fused operation on f32 is done in f64, where the product is exact:
-/// what is left is the second rounding, at most half a unit in the last place. Errors: Unsupported
-/// for fused operations on f64 and for half-precision values.
+/// calls of library functions. A fused operation on f32 is done in f64, where the product is exact
+/// and the sum is rounded: to odd if the operation is rounded_once, else (those that functions are
+/// made of) a second time, by at most half a unit in the last place. Errors: Unsupported for fused
+/// operations on f64 and for half-precision values.
 Result<void> replace_fused(llvm::Module& module, const std::string& cpu);
 
 }  // namespace prunerc::codegen

@@ -9,6 +9,8 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -37,6 +39,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace prunerc::codegen {
 namespace {
@@ -144,6 +147,32 @@ std::string print_module(const llvm::Module& module) {
   return text;
 }
 
+/// The frames of functions and of tasks: the largest that LLVM warns of, as "warn-stack-size" asks.
+struct Frames {
+  int64_t function = 0, task = 0;
+  int64_t both() const {
+    // What LLVM leaves out of each: its return address, saved registers, and gaps where both of its ends
+    // are aligned as slots are.
+    constexpr int64_t kBeside = 4 * kStorageAlignment;
+    return function + task + 2 * kBeside;
+  }
+};
+
+class FrameWarnings final : public llvm::DiagnosticHandler {
+ public:
+  explicit FrameWarnings(Frames* frames) : frames_(frames) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& warning) override {
+    const auto* frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(&warning);
+    if (frame == nullptr) return false;
+    int64_t& most = frame->getFunction().hasLocalLinkage() ? frames_->task : frames_->function;
+    most = std::max(most, static_cast<int64_t>(frame->getStackSize()));
+    return true;
+  }
+
+ private:
+  Frames* frames_;
+};
+
 // The bytes of an object, or the text of an assembly file.
 Result<std::string> emit_file(llvm::Module& module, llvm::TargetMachine& machine,
                               llvm::CodeGenFileType type) {
@@ -206,8 +235,8 @@ Result<std::vector<std::string>> enabled_features(const CpuName& name) {
   return names;
 }
 
-Result<std::string> emit_object(std::span<const LoweredFunction> functions,
-                                const ir::Target& target, ObjectForm form) {
+Result<EmittedObject> emit_object(std::span<const LoweredFunction> functions,
+                                  const ir::Target& target, ObjectForm form) {
   PRUNERC_TRY(const CpuName name, resolve_cpu(target));
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
   llvm::LLVMContext context;
@@ -240,16 +269,23 @@ Result<std::string> emit_object(std::span<const LoweredFunction> functions,
   }
   optimize(module, *machine);
   if (debug_options().wants_dump("llvm")) write_dump("llvm", print_module(module));
-  if (form == ObjectForm::kLlvmText) return print_module(module);
+  if (form == ObjectForm::kLlvmText) return EmittedObject{print_module(module), 0};
   if (form == ObjectForm::kObject && debug_options().wants_dump("asm")) {
     // Emission changes a module, so that the dump works on a copy of it.
     PRUNERC_TRY(const std::string text, emit_file(*llvm::CloneModule(module), *machine,
                                                   llvm::CodeGenFileType::AssemblyFile));
     write_dump("asm", text);
   }
-  return emit_file(module, *machine,
-                   form == ObjectForm::kObject ? llvm::CodeGenFileType::ObjectFile
-                                               : llvm::CodeGenFileType::AssemblyFile);
+  Frames frames;
+  context.setDiagnosticHandler(std::make_unique<FrameWarnings>(&frames));
+  for (llvm::Function& f : module) {
+    if (!f.isDeclaration()) f.addFnAttr("warn-stack-size", "0");
+  }
+  PRUNERC_TRY(std::string bytes,
+              emit_file(module, *machine,
+                        form == ObjectForm::kObject ? llvm::CodeGenFileType::ObjectFile
+                                                    : llvm::CodeGenFileType::AssemblyFile));
+  return EmittedObject{std::move(bytes), frames.both()};
 }
 
 }  // namespace prunerc::codegen

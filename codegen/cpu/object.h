@@ -38,11 +38,17 @@ struct LoweredFunction {
   StoragePlan plan;
 };
 
-/// Emits the lowered programs as functions of one object, optimises them, and returns its bytes in
-/// the wanted form. Deterministic; any number of threads may call it at once. Errors: Unsupported,
-/// Internal.
-Result<std::string> emit_object(std::span<const LoweredFunction> functions,
-                                const ir::Target& target, ObjectForm form);
+/// An object in the wanted form, and what one thread takes of its stack in it: a function and a task
+/// of its parallel loops, what runs between them apart; 0 of LLVM's text.
+struct EmittedObject {
+  std::string bytes;
+  int64_t stack_bytes = 0;
+};
+
+/// Emits the lowered programs as functions of one object and optimises them. Deterministic; any
+/// number of threads may call it at once. Errors: Unsupported, Internal.
+Result<EmittedObject> emit_object(std::span<const LoweredFunction> functions,
+                                  const ir::Target& target, ObjectForm form);
 
 }  // namespace prunerc::codegen
 

@@ -1,5 +1,6 @@
 #include "codegen/cpu/vector_math.h"
 
+#include "codegen/cpu/legalize.h"
 #include "codegen/cpu/vector_math_ops.h"
 #include "codegen/cpu/vector_math_table.h"
 #include "ir/support/check.h"
@@ -252,7 +253,7 @@ V emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic, std::span<V co
     case ir::Intrinsic::kCeil: return b.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, args[0]);
     case ir::Intrinsic::kRound: return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, args[0]);
     case ir::Intrinsic::kPow: return emit_pow(m, args[0], args[1]);
-    case ir::Intrinsic::kFma: return m.fma(args[0], args[1], args[2]);
+    case ir::Intrinsic::kFma: return rounded_once(m.fma(args[0], args[1], args[2]));
     case ir::Intrinsic::kAbs: return m.abs(args[0]);
   }
   PRUNERC_UNREACHABLE("intrinsic");

@@ -195,10 +195,7 @@ double Machine::eval_float(int32_t e) {
     case Op::kMinF: return min_float(eval_float(n.a), eval_float(n.b));
     case Op::kMaxF: return max_float(eval_float(n.a), eval_float(n.b));
     case Op::kSelectF: return eval_int(n.a) != 0 ? eval_float(n.b) : eval_float(n.c);
-    case Op::kRoundI:
-      // Straight from the integer: through double, a large one would be rounded twice.
-      if (n.dtype == DType::kF32) return static_cast<double>(static_cast<float>(eval_int(n.a)));
-      return round_float(n.dtype, static_cast<double>(eval_int(n.a)));
+    case Op::kRoundI: return float_of(n.dtype, eval_int(n.a));
     case Op::kRoundF: return round_float(n.dtype, eval_float(n.a));
     case Op::kCallF: {
       const double x = eval_float(n.a);

@@ -267,9 +267,8 @@ const Node* Typing::cast(DType dtype, const Node* operand, SourceRange range) {
     if (ir::is_float(dtype)) {
       if (!check_quotient(operand)) return nullptr;
       node.kind = NodeKind::kFloat;
-      const bool is_once = dtype == DType::kF32 && operand->kind == NodeKind::kInt;
-      node.float_value = is_once ? static_cast<double>(static_cast<float>(operand->int_value))
-                                 : ir::round_to(dtype, as_double(operand));
+      node.float_value = operand->kind == NodeKind::kInt ? ir::float_of(dtype, operand->int_value)
+                                                         : ir::round_to(dtype, as_double(operand));
       return keep(std::move(node));
     }
     node.kind = ir::is_bool(dtype) ? NodeKind::kBool : NodeKind::kInt;

@@ -267,6 +267,7 @@ TaskReport joined(const Task& spec, std::span<const TaskReport> rows, std::size_
   TaskReport out = rows[winner];
   out.name = spec.name;
   out.trials = out.reused = out.drafted = out.unchecked = 0;
+  out.left_aside = {};
   out.counts = {};
   out.failure.clear();
   out.seconds = {};
@@ -274,6 +275,7 @@ TaskReport joined(const Task& spec, std::span<const TaskReport> rows, std::size_
   for (const TaskReport& row : rows) {
     out.trials += row.trials;
     out.reused += row.reused;
+    out.left_aside.add(row.left_aside);
     out.drafted += row.drafted;
     out.unchecked += row.unchecked;
     for (std::size_t i = 0; i < out.counts.size(); ++i) out.counts[i] += row.counts[i];

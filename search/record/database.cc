@@ -425,22 +425,28 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
 }
 
 Result<bool> Database::is_refuted(int64_t task_id, const std::string& fingerprint) {
+  PRUNERC_TRY(const std::set<std::string> found, refuted(task_id));
+  return found.contains(fingerprint);
+}
+
+Result<std::set<std::string>> Database::refuted(int64_t task_id) {
   PRUNERC_TRY(const std::vector<int64_t> tasks, tasks_of_same_kernels(task_id));
-  PRUNERC_TRY(Query query,
-              Query::prepare(db_.get(), path_,
-                             std::string(kRecordColumns) +
-                                 "WHERE task = ? AND fingerprint = ? AND imported = 0 AND "
-                                 "status IN ('wrong_result', 'not_equal')"));
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
+                                          std::string(kRecordColumns) +
+                                              "WHERE task = ? AND imported = 0 AND "
+                                              "status IN ('wrong_result', 'not_equal')"));
+  std::set<std::string> found;
   for (const int64_t task : tasks) {
     query.reset();
-    query.bind(task).bind(fingerprint);
+    query.bind(task);
     while (true) {
       PRUNERC_TRY(const bool more, query.step());
       if (!more) break;
-      if (read_record(query)) return true;
+      std::optional<Record> record = read_record(query);
+      if (record) found.insert(std::move(record->fingerprint));
     }
   }
-  return false;
+  return found;
 }
 
 Result<std::vector<Record>> Database::select_records(const std::string& where, int64_t task_id,

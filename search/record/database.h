@@ -11,6 +11,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -100,6 +101,12 @@ inline bool is_export(std::string_view path) { return path.ends_with(".jsonl"); 
 /// its program: what another build has stored may give none.
 inline constexpr int64_t kMostBestRead = 16, kMostClaimsRead = 128;
 
+/// A record by which a task is shown.
+struct ShownRecord {
+  Record record;
+  std::string stale;  // why this build makes no program of it; empty: it does
+};
+
 /// A result of validate(): one record that does not hold what it says, or (a claim) of which nobody
 /// knows whether it does.
 struct Finding {
@@ -144,10 +151,12 @@ class Database {
   /// Whether the candidate was once found wrong or not equal here, as the task's or where the same
   /// kernel was timed with other things around it.
   Result<bool> is_refuted(int64_t task_id, const std::string& fingerprint);
+  /// The fingerprints of all of these.
+  Result<std::set<std::string>> refuted(int64_t task_id);
 
   /// Fastest verified record. Of a candidate measured several times the one counts that standing()
   /// chooses: the latest, unless the machine was slowed down then; it is verified if any was. Imported
-  /// records are not among them.
+  /// records and what is_refuted are not among them.
   Result<std::optional<Record>> best(int64_t task_id);
   /// The k fastest verified records, one per candidate, as above.
   Result<std::vector<Record>> verified(int64_t task_id, int64_t k);
@@ -158,8 +167,8 @@ class Database {
   Result<std::vector<Record>> claims(int64_t task_id, int64_t k);
   /// What a stored task's verified records are shown by: the fastest of which this build still makes
   /// the program, else the fastest. Likewise of its claims.
-  Result<std::optional<Record>> best_kept(const TaskRow& task);
-  Result<std::optional<Record>> claim_kept(const TaskRow& task);
+  Result<std::optional<ShownRecord>> best_kept(const TaskRow& task);
+  Result<std::optional<ShownRecord>> claim_kept(const TaskRow& task);
   /// All records in the order they were stored.
   Result<std::vector<Record>> records(int64_t task_id);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -20,13 +21,17 @@ std::vector<Record> first(std::vector<Record> records, int64_t k) {
 }
 
 // The first that still gives its program, as one is chosen; else the first, as history.
-std::optional<Record> first_kept(const TaskRow& task, std::vector<Record> records) {
+std::optional<ShownRecord> first_kept(const TaskRow& task, std::vector<Record> records) {
   if (records.empty()) return std::nullopt;
   const Result<ir::Program> base = ir::parse(task.key.program);
-  const auto kept = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return base.ok() && restore_record(*base, record);
-  });
-  return std::move(kept == records.end() ? records.front() : *kept);
+  std::string stale = base.ok() ? "" : base.error().message();
+  for (Record& record : records) {
+    if (!base.ok()) break;
+    const Result<RestoredRecord> restored = restore_record(*base, record);
+    if (restored.ok()) return ShownRecord{std::move(record), ""};
+    if (stale.empty()) stale = restored.error().message();
+  }
+  return ShownRecord{std::move(records.front()), std::move(stale)};
 }
 
 }  // namespace
@@ -36,10 +41,12 @@ Result<std::vector<Record>> Database::standing_records(int64_t task_id) {
   PRUNERC_TRY(
       std::vector<Record> records,
       select_records("WHERE task = ? AND status = 'ok' AND imported = 0 ORDER BY id", task_id, -1));
+  // Also by a verdict that came before it was timed here.
+  PRUNERC_TRY(const std::set<std::string> wrong, refuted(task_id));
   std::map<std::string, std::vector<std::size_t>> candidates;
   double quiet_ns = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    candidates[records[i].fingerprint].push_back(i);
+    if (!wrong.contains(records[i].fingerprint)) candidates[records[i].fingerprint].push_back(i);
     quiet_ns = quieter(quiet_ns, records[i].measurement.machine.reference_ns);
   }
   std::vector<Record> out;
@@ -67,12 +74,12 @@ Result<std::optional<Record>> Database::best(int64_t task_id) {
   return found.empty() ? std::optional<Record>() : std::optional<Record>(std::move(found[0]));
 }
 
-Result<std::optional<Record>> Database::best_kept(const TaskRow& task) {
+Result<std::optional<ShownRecord>> Database::best_kept(const TaskRow& task) {
   PRUNERC_TRY(std::vector<Record> records, verified(task.id, kMostBestRead));
   return first_kept(task, std::move(records));
 }
 
-Result<std::optional<Record>> Database::claim_kept(const TaskRow& task) {
+Result<std::optional<ShownRecord>> Database::claim_kept(const TaskRow& task) {
   PRUNERC_TRY(std::vector<Record> records, claims(task.id, kMostClaimsRead));
   return first_kept(task, std::move(records));
 }

@@ -79,8 +79,8 @@ Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
   for (const TaskRow& task : tasks) {
     std::vector<Record> chosen;
     if (which == Export::kBest) {
-      PRUNERC_TRY(std::optional<Record> best, best_kept(task));
-      if (best) chosen.push_back(*std::move(best));
+      PRUNERC_TRY(std::optional<ShownRecord> best, best_kept(task));
+      if (best) chosen.push_back(std::move(best->record));
     } else {
       PRUNERC_TRY(chosen, records(task.id));
     }

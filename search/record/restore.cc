@@ -3,18 +3,38 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace prunerc::search {
 
-std::optional<RestoredRecord> restore_record(const ir::Program& base, const Record& record) {
+Result<RestoredRecord> restore_record(const ir::Program& base, const Record& record) {
+  const auto stale = [&](const std::string& why) {
+    const std::string of = record.version.empty() ? "" : " of prunerc " + record.version;
+    return error(Diag::kRecordStale, record.id, of, why);
+  };
   Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace.ok()) return std::nullopt;
+  if (!trace.ok()) return stale(trace.error().message());
   const Result<schedule::Schedule> replayed = schedule::replay(base, *trace);
-  if (!replayed.ok()) return std::nullopt;
+  if (!replayed.ok()) return stale(replayed.error().message());
   // What was measured and verified was that program.
-  if (ir::fingerprint(replayed->program()).to_string() != record.fingerprint) return std::nullopt;
+  if (ir::fingerprint(replayed->program()).to_string() != record.fingerprint)
+    return stale("its schedule does not make the program that it names");
   return RestoredRecord{std::move(trace).value(), replayed->program()};
+}
+
+void LeftAside::add(const Error& stale) {
+  if (num++ == 0) why = stale.message();
+}
+
+void LeftAside::add(const LeftAside& others) {
+  if (num == 0) why = others.why;
+  num += others.num;
+}
+
+std::string to_string(const LeftAside& left) {
+  return left.num == 0 ? "" : fmt::format("{} stored record(s) left aside: {}", left.num, left.why);
 }
 
 uint32_t low_bits(const Fingerprint& print) { return static_cast<uint32_t>(print.low); }

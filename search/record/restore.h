@@ -3,6 +3,7 @@
 #define PRUNERC_SEARCH_RECORD_RESTORE_H_
 
 #include "ir/support/parallel.h"
+#include "ir/support/result.h"
 #include "schedule/trace/trace.h"
 #include "search/record/database.h"
 #include "search/record/pool.h"
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace prunerc::search {
@@ -19,8 +21,18 @@ struct RestoredRecord {
   schedule::Trace trace;
   ir::Program program;
 };
-/// Empty where this build makes another program of it than was measured, or none.
-std::optional<RestoredRecord> restore_record(const ir::Program& base, const Record& record);
+/// Errors: RecordStale where this build makes another program of it than was measured, or none.
+Result<RestoredRecord> restore_record(const ir::Program& base, const Record& record);
+
+/// Stored records that are not used, since this build makes no program of them.
+struct LeftAside {
+  int64_t num = 0;
+  std::string why;  // of the first
+  void add(const Error& stale);
+  void add(const LeftAside& others);
+};
+/// "2 stored record(s) left aside: record 7 ..."; empty of none.
+std::string to_string(const LeftAside& left);
 
 /// What a row keeps of a program's fingerprint.
 uint32_t low_bits(const Fingerprint& print);

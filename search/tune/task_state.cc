@@ -17,10 +17,15 @@ constexpr double kGain = 0.995;
 /// So many imported candidates are tried: the rest of a file is slower by its own account.
 constexpr std::size_t kMaxClaims = 8;
 
-// The record's candidate; nullopt if this build makes another program of its trace, or none.
-std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record) {
-  std::optional<RestoredRecord> restored = restore_record(task.base, record);
-  if (!restored) return std::nullopt;
+// The record's candidate; nullopt, and one more left aside, if this build makes another program of its
+// trace, or none.
+std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record,
+                                 LeftAside* left) {
+  Result<RestoredRecord> restored = restore_record(task.base, record);
+  if (!restored.ok()) {
+    left->add(restored.error());
+    return std::nullopt;
+  }
   Candidate candidate;
   // Not with the arenas of each primitive: a network's store has thousands.
   candidate.program = ir::compact(restored->program);
@@ -107,7 +112,7 @@ Result<void> TaskState::load(Database& database) {
   std::vector<Measurement> measurements;
   for (const Record& record : standing_of(std::move(records))) {
     // A record of an older build whose trace no longer replays is history, not knowledge.
-    std::optional<Candidate> candidate = restore(*task, *space, record);
+    std::optional<Candidate> candidate = restore(*task, *space, record, &report.left_aside);
     if (!candidate) continue;
     add_known(*candidate, record.measurement);
     if (record.verified() &&
@@ -123,7 +128,7 @@ Result<void> TaskState::load(Database& database) {
   PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMostClaimsRead));
   for (const Record& record : imported) {
     if (claims.size() >= kMaxClaims) break;
-    std::optional<Candidate> claim = restore(*task, *space, record);
+    std::optional<Candidate> claim = restore(*task, *space, record, &report.left_aside);
     if (claim) claims.push_back(*std::move(claim));
   }
   return {};

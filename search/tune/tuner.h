@@ -4,6 +4,7 @@
 
 #include "ir/support/result.h"
 #include "search/record/database.h"
+#include "search/record/restore.h"
 #include "search/space/space.h"
 #include "search/space/task.h"
 #include "search/strategy/strategies.h"
@@ -65,6 +66,7 @@ struct TaskReport {
   double gbps = 0;        // of its bytes
   int64_t trials = 0;     // measured in this call
   int64_t reused = 0;     // known from the store and not measured again
+  LeftAside left_aside;   // of the store
   int64_t drafted = 0;    // proposals of the space that were instantiated and scored
   int64_t unchecked = 0;  // asked for, and nothing is known of their equality before they run
   int64_t last_gain = 0;  // trial number of the last improvement

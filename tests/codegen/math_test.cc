@@ -45,6 +45,21 @@ LoadedKernel function_kernel(const std::string& name, const std::string& type, i
   return *kernel;
 }
 
+LoadedKernel fma_kernel(int lanes, const Target& target) {
+  const std::string width = std::to_string(lanes), batch = std::to_string(kBatch);
+  const std::string shape = "f32[" + batch + "]";
+  const std::string text =
+      "program f(A: " + shape + ", B: " + shape + ", C: " + shape + ") -> (Y: " + shape +
+      ") { for i in " + std::to_string(kBatch / lanes) + " @L0 { for j in " + width +
+      " @L1 vectorized { block \"Y\" @B0 [v: S(" + batch + ") = i*" + width +
+      " + j] { reads A[v], B[v], C[v] writes Y[v] Y[v] = fma(A[v], B[v], C[v]) } } } }";
+  const Result<codegen::Artifact> artifact = codegen::compile_cpu(parse_or_die(text), target);
+  REQUIRE_OK(artifact);
+  Result<LoadedKernel> kernel = LoadedKernel::load(*artifact);
+  REQUIRE_OK(kernel);
+  return *kernel;
+}
+
 // Distance in units of the last place of `want` rounded to the type; 0 for two NaNs or equal
 // infinities.
 template <typename T, typename Wide>
@@ -151,6 +166,41 @@ TEST_CASE("without fused multiply-adds f32 functions are as accurate, other type
   CHECK_DIAG(function_code("pow", "f32", 2, 4, sse4), Unsupported);
   CHECK_DIAG(function_code("exp", "f16", 1, 4, sse4), Unsupported);
   CHECK(function_code("exp", "bf16", 1, 4, sse4).ok());
+}
+
+TEST_CASE("an fma rounds once, also on a CPU without the instruction") {
+  // In f64 the sums of the first are the middle of two f32, which their second rounding takes to even.
+  const float odd = 1 + 0x1p-12F, least = std::numeric_limits<float>::denorm_min();
+  const float hard[][3] = {{odd, odd, 0x1p-60F},   {odd, odd, -0x1p-60F},
+                           {-odd, odd, -0x1p-60F}, {-odd, odd, 0x1p-60F},
+                           {odd, odd, 0x1p-149F},  {odd, odd, 0},
+                           {least, 0.5F, least},   {0x1p-75F, 0x1p-75F, least},
+                           {-0.0F, 1, -0.0F},      {1, 1, -1},
+                           {3e38F, 3e38F, -1},     {0x1p100F, 0x1p28F, 1},
+                           {HUGE_VALF, 0, 1},      {HUGE_VALF, 1, -HUGE_VALF}};
+  for (const char* name : {"cpu:x86-64-v2", "cpu:x86-64-v3"}) {
+    for (const int lanes : {1, 4}) {
+      INFO(name << ", lanes " << lanes);
+      const LoadedKernel kernel = fma_kernel(lanes, *target_from_string(name));
+      Rng rng(11);
+      std::vector<std::vector<float>> args(3, std::vector<float>(kBatch));
+      for (std::size_t i = 0; i < args[0].size(); ++i) {
+        for (std::size_t k = 0; k < 3; ++k) {
+          const auto any = std::bit_cast<float>(static_cast<uint32_t>(rng.next()));
+          args[k][i] = i < std::size(hard) ? hard[i][k] : any;
+        }
+        // Half of them where the sum cancels, or is near the middle.
+        if (i % 2 == 1 && i >= std::size(hard))
+          args[2][i] = -args[0][i] * args[1][i] * (i % 4 == 1 ? 1 : 0x1p-24F);
+      }
+      const std::vector<Tensor> y = call<float>(kernel, args);
+      for (std::size_t i = 0; i < args[0].size(); ++i) {
+        INFO(args[0][i] << " * " << args[1][i] << " + " << args[2][i]);
+        const float want = std::fma(args[0][i], args[1][i], args[2][i]);
+        REQUIRE(ulps(element<float>(y[0], i), static_cast<double>(want)) == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("f32 functions keep the accuracy of their table over all arguments", "[.slow]") {

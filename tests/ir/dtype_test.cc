@@ -89,6 +89,17 @@ TEST_CASE("a double between two f16 values rounds once") {
   CHECK(std::signbit(round_to(DType::kF16, -1e-30)));
 }
 
+TEST_CASE("an integer becomes an f32 by one rounding") {
+  // Just above the middle between two f32: by way of a double it is the middle, which is rounded to even.
+  constexpr int64_t kMiddle = (int64_t{1} << 60) + (int64_t{1} << 36);
+  CHECK(float_of(DType::kF32, kMiddle + 1) == 0x1p60 + 0x1p37);
+  CHECK(float_of(DType::kF32, -kMiddle - 1) == -0x1p60 - 0x1p37);
+  CHECK(float_of(DType::kF32, kMiddle) == 0x1p60);
+  CHECK(float_of(DType::kF64, kMiddle + 1) == 0x1p60 + 0x1p36);
+  CHECK(float_of(DType::kBF16, 257) == 256);
+  CHECK(std::isinf(float_of(DType::kF16, 65520)));
+}
+
 TEST_CASE("integers wrap and floats saturate") {
   CHECK(wrap_to(DType::kI8, 128) == -128);
   CHECK(wrap_to(DType::kU8, -1) == 255);

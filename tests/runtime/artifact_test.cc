@@ -22,6 +22,7 @@ Artifact example() {
       {.name = "C", .dtype = ir::DType::kI64, .shape = {5, 7}, .role = ParamRole::kOutput}};
   artifact.workspace_bytes = 4096;
   artifact.workspace_bytes_per_worker = 128;
+  artifact.stack_bytes = 1024;
   artifact.flops = 1e9;
   artifact.bytes_moved = 12345;
   return artifact;

@@ -90,6 +90,7 @@ TEST_CASE("imported records that give no program leave room for others") {
   REQUIRE_OK(report);
   CHECK(report->tasks[0].trials == 8);
   CHECK(report->tasks[0].verified);
+  CHECK(report->tasks[0].left_aside.num == 20);
 }
 
 TEST_CASE("claims are trials of what all operators have together") {

@@ -1,6 +1,7 @@
 // What lines of a file may do to a database: nothing, until they are shown to be true.
 #include "schedule/schedule.h"
 #include "search/record/database.h"
+#include "search/record/restore.h"
 #include "search/space/space.h"
 #include "tests/search/programs.h"
 #include "tests/search/records.h"
@@ -135,15 +136,46 @@ TEST_CASE("the best that is exported is one that still gives its program") {
   CHECK(std::count(best.begin(), best.end(), '\n') == 1);
   // What lists show is the same, also of claims.
   const TaskRow row = db.list_tasks().value()[0];
-  CHECK(db.best_kept(row).value()->fingerprint == kept.fingerprint);
+  CHECK(db.best_kept(row).value()->record.fingerprint == kept.fingerprint);
+  CHECK(db.best_kept(row).value()->stale.empty());
   CHECK_FALSE(db.claim_kept(row).value().has_value());
   Database claims = open_or_die(":memory:");
   REQUIRE_OK(import_text(claims, line_of(records[0])));
   const TaskRow claimed = claims.list_tasks().value()[0];
-  CHECK(claims.claim_kept(claimed).value()->fingerprint == records[0].fingerprint);
+  CHECK(claims.claim_kept(claimed).value()->record.fingerprint == records[0].fingerprint);
+  CHECK(claims.claim_kept(claimed).value()->stale.find("gives no program") != std::string::npos);
   REQUIRE_OK(import_text(claims, line_of(kept)));
-  CHECK(claims.claim_kept(claimed).value()->fingerprint == kept.fingerprint);
+  CHECK(claims.claim_kept(claimed).value()->record.fingerprint == kept.fingerprint);
   CHECK_FALSE(claims.best_kept(claimed).value().has_value());
+}
+
+TEST_CASE("a record that gives another program, or none, says so") {
+  const Task task = make_test_task("gemm");
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const Result<Candidate> candidate = heuristic_candidate(task, *space);
+  REQUIRE_OK(candidate);
+  Record record = make_record(1, 200000);
+  record.id = 7;
+  record.version = "0.0.9";
+  record.trace = schedule::print(candidate->trace);
+  const Result<RestoredRecord> other = restore_record(task.base, record);
+  CHECK_DIAG(other, RecordStale);
+  CHECK(other.error().message() ==
+        "record 7 of prunerc 0.0.9 gives no program in this build: its schedule does not make the "
+        "program that it names");
+  record.trace = "no primitive";
+  const Result<RestoredRecord> none = restore_record(task.base, record);
+  CHECK_DIAG(none, RecordStale);
+  record.trace = schedule::print(candidate->trace);
+  record.fingerprint = candidate->fingerprint.to_string();
+  CHECK(restore_record(task.base, record).ok());
+  LeftAside left, all;
+  CHECK(to_string(left).empty());
+  left.add(other.error());
+  left.add(none.error());
+  all.add(left);
+  CHECK(to_string(all) == "2 stored record(s) left aside: " + other.error().message());
 }
 
 TEST_CASE("lines of several tasks come to their own, which the first of them names") {

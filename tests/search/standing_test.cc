@@ -155,6 +155,8 @@ TEST_CASE("what is wrong alone is wrong within a network, and a time-out is not"
   // Also of what is timed there afterwards.
   REQUIRE_OK(db.put_records(ids[1], {&record, 1}));
   CHECK(db.is_refuted(ids[1], record.fingerprint).value());
+  CHECK(num_verified() == 0);
+  CHECK(db.top_k(ids[1], 1)->empty());
   CHECK(db.is_refuted(ids[0], record.fingerprint).value());
   CHECK_FALSE(db.is_refuted(ids[2], record.fingerprint).value());
   CHECK_FALSE(db.is_refuted(ids[1], make_record(2, 100000).fingerprint).value());

@@ -7,6 +7,8 @@ import os
 import command
 
 DENSE = ("--op", "dense", "--threads", "1")
+LEFT_ASIDE = (r"(?m)^note: of 'dense' %d stored record\(s\) left aside: record 1 of prunerc \S+ gives no program in this build: "
+              r"its schedule does not make the program that it names$")
 
 
 class Claims(command.CommandTest):
@@ -115,6 +117,20 @@ class Claims(command.CommandTest):
         self.imports(stale + [self.forge(row, 90.0)])
         result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path("a.s"))
         self.assertIn("schedule: record; imported, equal ", result.err)
+        self.assertRegex(result.err, LEFT_ASIDE % 20)
+        # In a ranking by time, those are first.
+        self.assertRegex(self.prunerc("db", "ls").out, r"\n +1 dense .* imported\n")
+        tuned = self.prunerc("tune", self.ops, *DENSE, "--trials", "1", "--json")
+        self.assertRegex(tuned.err, LEFT_ASIDE % 20)
+        self.assertEqual(20, tuned.json()["left_aside"])
+
+    def test_what_gives_no_program_is_marked(self):
+        self.imports([self.forge(self.tuned()[0], 50.0, fingerprint="0" * 32)])
+        self.assertRegex(self.prunerc("db", "ls").out, r"\n +1 dense .* imported  gives no program in this build\n")
+        self.assertRegex(self.prunerc("db", "best", "--op", "dense").out, r"(?m)^# not used: record 1 of prunerc \S+ gives no program")
+        result = self.prunerc("compile", self.ops, *DENSE, "-o", self.path("a.s"))
+        self.assertRegex(result.err, LEFT_ASIDE % 1)
+        self.assertIn("schedule: heuristic\n", result.err)
 
     def test_verify_and_best_pass_over_claims_of_which_this_build_makes_no_program(self):
         row = self.tuned()[0]

@@ -84,7 +84,8 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
         self.assertIn("right on 3 seeds", self.prunerc("verify", self.net, "--cuts").out)
         verdict = json.loads(self.prunerc("verify", self.net, "--seeds", "1", "--json").out)
         self.assertEqual(("right", 12), (verdict["verdict"], verdict["elements"]))
-        for verb, option in (("verify", ("--interpret",)), ("bench", ("--cold",)), ("run", ("--timeout", "1s"))):
+        for verb, option in (("verify", ("--interpret",)), ("verify", ("--timeout", "1s")), ("bench", ("--cold",)),
+                             ("run", ("--timeout", "1s"))):
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 

@@ -76,6 +76,16 @@ class Records(command.CommandTest):
         for option in (["--threads", "1"], ["-D", "M=3"], ["--against", self.ops], ["-O", "1"]):
             self.assertIn(f"{option[0]}: is of an operator", self.prunerc("verify", self.db, *option, expect=2).err)
 
+    def test_a_kernel_that_takes_too_long_is_not_checked_and_stays(self):
+        self.prunerc("tune", self.ops, "--op", "dense", "--trials", "1", "--threads", "1", "-D", "M=1024,N=1024,K=1024")
+        # Its run takes 10 ms or more, alone as well.
+        late = self.prunerc("verify", self.db, "--seeds", "1", "--timeout", "1ms", expect=5)
+        self.assertRegex(late.out, r"(?m)^dense \(record \d+\): not checked: right on 0 of 1 inputs; seed 1: took longer than 0\.003 s \(")
+        self.assertNotIn("marked as wrong", late.err)
+        self.assertRegex(self.prunerc("verify", self.db, "--seeds", "1", "--timeout", "1m").out, r"^dense \(record \d+\): right on 1 of 1 ")
+        for option in ("soon", "0s"):
+            self.assertIn("--timeout: needs a duration", self.prunerc("verify", self.db, "--timeout", option, expect=2).err)
+
     def exported(self):
         self.prunerc("db", "export", "out.jsonl")
         with open(self.path("out.jsonl"), encoding="utf-8") as file:

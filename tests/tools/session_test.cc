@@ -242,12 +242,16 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   REQUIRE(chosen.ok());
   CHECK(chosen->origin == Choice::Origin::kRecord);
   CHECK(chosen->best_ns == 5);
+  CHECK(chosen->left_aside.empty());
   // A faster one whose trace means nothing here.
   record.fingerprint = std::string(32, '2');
   record.trace = "split(@L999, [2, 3]) -> @L1000, @L1001\n";
   record.measurement.samples_ns = {1};
   record.measurement.median_ns = 1;
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  const std::string why = session.choose(*op)->left_aside;
+  CHECK(
+      why.starts_with("1 stored record(s) left aside: record 3 gives no program in this build: "));
   // And one whose trace makes another program than the one that was measured.
   record.trace = schedule::print(heuristic->trace);
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
@@ -423,6 +427,26 @@ TEST_CASE("an operator becomes files of other programs, in the forms that its ta
         Diag::kUsageOption);
   CHECK(export_form_of("a.b/lib.so") == ExportForm::kShared);
   CHECK(export_form_of("so") == std::nullopt);
+}
+
+TEST_CASE("weights that are too large for a library get a file beside it") {
+  constexpr int64_t kMostInside = int64_t{1} << 30;
+  std::vector<std::string> outputs = {"a/net.h", "a/libnet.so", "net.a"};
+  const std::vector<std::string> asked = outputs;
+  CHECK(weights_beside(kMostInside, &outputs).empty());
+  CHECK(outputs == asked);
+  for (const int64_t bytes :
+       {kMostInside + 1, int64_t{1} << 31, int64_t{1} << 32, int64_t{5} << 32}) {
+    outputs = asked;
+    CHECK(weights_beside(bytes, &outputs) == "libnet.weights");
+    REQUIRE(outputs.size() == asked.size() + 1);
+    CHECK(outputs.back() == "a/libnet.weights");
+  }
+  // Where one is asked for, whatever their size.
+  outputs = {"net.o", "b/other.weights"};
+  CHECK(weights_beside(1, &outputs) == "other.weights");
+  CHECK(weights_beside(int64_t{5} << 32, &outputs) == "other.weights");
+  CHECK(outputs.size() == 2);
 }
 
 }  // namespace

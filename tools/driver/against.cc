@@ -171,6 +171,8 @@ Result<void> compare_family(const ir::Program& spec, const codegen::Artifact& ar
   const runtime::JobOutcome ran = run(artifact, device, inputs);
   const runtime::Measurement& m = ran.measurement;
   if (m.status == MeasureStatus::kDeviceLost) return error(Diag::kWorkerStart, m.detail);
+  if (m.status == MeasureStatus::kTimeout)
+    return error(Diag::kTimeLimit, std::string("the kernel"), "its limit: " + m.detail);
   if (!m.ok()) {
     refuse(verdict, fmt::format("{}: {}", describe(m.status), m.detail), family, seed);
     return {};

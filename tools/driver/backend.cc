@@ -82,6 +82,15 @@ ir::Target with_device(const ir::Target& target) {
   return host;
 }
 
+int64_t own_run_limit_ns(const ir::Target& target) {
+  switch (target.kind) {
+    case ir::TargetKind::kCpu: return runtime::WorkerOptions{}.run_limit_ns;
+    case ir::TargetKind::kCuda: return runtime::cuda::CudaDeviceOptions{}.run_limit_ns;
+    case ir::TargetKind::kCudaHost: return runtime::cuda_host::HostDeviceOptions{}.run_limit_ns;
+  }
+  PRUNERC_UNREACHABLE("target kind");
+}
+
 Result<std::unique_ptr<runtime::Device>> open_device(const ir::Target& target, int num_threads,
                                                      const std::vector<std::string>& worker_command,
                                                      int64_t run_limit_ns) {

@@ -45,6 +45,9 @@ Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target
 /// The target, or for a GPU that this machine lacks the host that executes its kernels.
 ir::Target with_device(const ir::Target& target);
 
+/// What a checked run of a kernel may take on the target's device. Units: ns.
+int64_t own_run_limit_ns(const ir::Target& target);
+
 /// `run_limit_ns`: of one run of a kernel, which is killed then; 0 takes the device's own. Errors:
 /// CudaMissing; Unsupported for a CPU that is not this one; UsageOption for more threads than the
 /// process may use CPUs.

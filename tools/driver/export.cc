@@ -8,6 +8,8 @@
 #include "ir/visit.h"
 #include "tools/driver/backend.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace prunerc {
@@ -56,6 +58,24 @@ std::optional<ExportForm> export_form_of(std::string_view path) {
     if (form.suffix == path.substr(dot)) return form.form;
   }
   return std::nullopt;
+}
+
+std::string weights_beside(int64_t prepared_bytes, std::vector<std::string>* outputs) {
+  constexpr int64_t kMostInside = int64_t{1} << 30;
+  const auto is_library = [](const std::string& path) {
+    const std::optional<ExportForm> form = export_form_of(path);
+    return form == ExportForm::kShared || form == ExportForm::kArchive ||
+           form == ExportForm::kObject;
+  };
+  for (const std::string& path : *outputs) {
+    if (export_form_of(path) == ExportForm::kWeights) return std::filesystem::path(path).filename();
+  }
+  if (prepared_bytes <= kMostInside) return "";
+  const auto library = std::find_if(outputs->begin(), outputs->end(), is_library);
+  std::filesystem::path path = library == outputs->end() ? outputs->front() : *library;
+  path.replace_extension(".weights");
+  outputs->push_back(path);
+  return path.filename();
 }
 
 bool has_form(const ir::Target& target, ExportForm form) {

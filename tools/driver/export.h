@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prunerc {
 
@@ -32,6 +33,10 @@ enum class ExportForm : uint8_t {
 std::optional<ExportForm> export_form_of(std::string_view path);
 /// Whether kernels for such a target have that form.
 bool has_form(const ir::Target& target, ExportForm form);
+
+/// The name of the file of weights that a net's library among `outputs` looks for in its own folder; empty: they
+/// lie within it. Adds that file where they are too large for that, as code addresses 2 GiB at most.
+std::string weights_beside(int64_t prepared_bytes, std::vector<std::string>* outputs);
 
 struct ExportOptions {
   std::string symbol;  ///< of the function; empty: "op_" and the operator's name

@@ -120,6 +120,8 @@ struct Choice {
   std::string record_version = {};  ///< of the prunerc that measured it; empty without a record
   std::string recipe = {};          ///< of a derived program; empty: the operator as written
   std::optional<Derivation> derivation = {};  ///< where there is a recipe: what `trace` is of
+  std::string left_aside =
+      {};  ///< faster stored records of which this build makes no program, and why
 };
 std::string_view to_string(Choice::Origin origin);
 

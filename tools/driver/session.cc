@@ -306,33 +306,35 @@ Result<search::RemeasureEnd> Session::remeasure(const search::RemeasureOptions& 
 Result<Choice> Session::choose(const Operator& op, Effort effort) {
   const search::Task task = this->task(op);
   std::string note;
+  search::LeftAside left;
+  const auto with_left = [&left](Choice choice) {
+    choice.left_aside = search::to_string(left);
+    return choice;
+  };
   if (effort != Effort::kO1) {
     if (!op.network.empty()) {
-      PRUNERC_TRY(std::optional<Choice> ranked, ranked_choice(impl_->database, network_task(op)));
+      PRUNERC_TRY(std::optional<Choice> ranked,
+                  ranked_choice(impl_->database, network_task(op), &left));
       if (ranked) {
         PRUNERC_TRY(ranked->best_ns,
                     time_alone(impl_->database, this->task(op, *ranked), ranked->program));
-        return *std::move(ranked);
+        return with_left(*std::move(ranked));
       }
     }
-    PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task, &note));
+    PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task, &note, &left));
     if (!stored && task.target.constants_bytes != impl_->target.constants_bytes) {
       const search::Task warm = search::make_task(op.name, op.program, impl_->target);
-      PRUNERC_TRY(stored, stored_choice(impl_->database, warm, &note));
+      PRUNERC_TRY(stored, stored_choice(impl_->database, warm, &note, &left));
       // Its time is of another regime.
       if (stored) stored->best_ns = 0;
     }
-    if (stored) return *std::move(stored);
+    if (stored) return with_left(*std::move(stored));
   }
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));
   PRUNERC_TRY(search::Candidate heuristic, search::heuristic_candidate(task, space));
   if (effort != Effort::kO1) {
-    return Choice{Choice::Origin::kHeuristic,
-                  heuristic.program,
-                  std::move(heuristic.trace),
-                  0,
-                  0,
-                  std::move(note)};
+    return with_left({Choice::Origin::kHeuristic, heuristic.program, std::move(heuristic.trace), 0,
+                      0, std::move(note)});
   }
   ThreadPool pool(runtime::usable_cpus());
   PRUNERC_TRY(search::Candidate drafted, search::instant_candidate(task, space, pool));

@@ -1,7 +1,6 @@
 #include "tools/driver/stored.h"
 
 #include "search/algebra/alternatives.h"
-#include "search/record/restore.h"
 #include "search/tune/sampled.h"
 
 #include <fmt/format.h>
@@ -15,15 +14,15 @@ namespace prunerc {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+constexpr std::size_t kMostRead = static_cast<std::size_t>(search::kMostBestRead);
 
 }  // namespace
 
-std::optional<Choice> choice_of(const search::Task& task, const search::Record& record) {
-  std::optional<search::RestoredRecord> restored = search::restore_record(task.base, record);
-  if (!restored) return std::nullopt;
+Result<Choice> choice_of(const search::Task& task, const search::Record& record) {
+  PRUNERC_TRY(search::RestoredRecord restored, search::restore_record(task.base, record));
   return Choice{Choice::Origin::kRecord,
-                std::move(restored->program),
-                std::move(restored->trace),
+                std::move(restored.program),
+                std::move(restored.trace),
                 record.imported ? 0 : record.measurement.median_ns,
                 record.id,
                 "",
@@ -38,8 +37,8 @@ namespace {
 Result<std::optional<Choice>> checked_claim(search::Database& database, const StoredTask& stored,
                                             const search::Record& record) {
   const search::Task& task = stored.task;
-  std::optional<Choice> choice = choice_of(stored, record);
-  if (!choice) return choice;
+  Result<Choice> choice = choice_of(stored, record);
+  if (!choice.ok()) return std::optional<Choice>();
   const search::SampledVerdict found = search::check_schedule(task, choice->trace, choice->program);
   if (search::is_refuted(found.verdict)) {
     if (search::is_export(database.path())) {
@@ -55,7 +54,7 @@ Result<std::optional<Choice>> checked_claim(search::Database& database, const St
   if (!found.verdict.ok()) return std::optional<Choice>();
   choice->note =
       fmt::format("imported, {}, in finite fields; not timed here", search::to_string(found));
-  return choice;
+  return std::optional<Choice>(*std::move(choice));
 }
 
 }  // namespace
@@ -101,11 +100,11 @@ Result<bool> show_link(search::Database& database, StoredTask& own, StoredTask& 
   return false;
 }
 
-std::optional<Choice> choice_of(const StoredTask& stored, const search::Record& record) {
-  std::optional<Choice> choice = choice_of(stored.task, record);
-  if (!choice || !stored.link) return choice;
-  choice->recipe = stored.link->recipe;
-  choice->derivation = Derivation{stored.task.base, *stored.link};
+Result<Choice> choice_of(const StoredTask& stored, const search::Record& record) {
+  PRUNERC_TRY(Choice choice, choice_of(stored.task, record));
+  if (!stored.link) return choice;
+  choice.recipe = stored.link->recipe;
+  choice.derivation = Derivation{stored.task.base, *stored.link};
   return choice;
 }
 
@@ -129,10 +128,15 @@ void sort_by_time(std::vector<Found>& found) {
 
 // The choice that a record stands for, if it still is one and its task is the operator's.
 Result<std::optional<Choice>> shown_choice(search::Database& database,
-                                           std::vector<StoredTask>& tasks, const Found& found) {
+                                           std::vector<StoredTask>& tasks, const Found& found,
+                                           search::LeftAside* left) {
   StoredTask& stored = tasks[found.place];
   PRUNERC_TRY(const bool shown, show_link(database, tasks[0], stored, found.record.id));
-  return shown ? choice_of(stored, found.record) : std::optional<Choice>();
+  if (!shown) return std::optional<Choice>();
+  Result<Choice> choice = choice_of(stored, found.record);
+  if (choice.ok()) return std::optional<Choice>(*std::move(choice));
+  left->add(choice.error());
+  return std::optional<Choice>();
 }
 
 struct Kept {
@@ -140,31 +144,28 @@ struct Kept {
   Choice choice;
 };
 
-// The fastest verified record that was not found wrong and still gives the program that it is of: what an
-// older build has stored may give none any more, and then the next one does.
-Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored) {
-  for (const int64_t tried : {int64_t{1}, search::kMostBestRead}) {
-    PRUNERC_TRY(std::vector<search::Record> records, database.verified(stored.id, tried));
-    for (search::Record& record : records) {
-      // By a verdict that came before it was timed here.
-      PRUNERC_TRY(const bool is_wrong, database.is_refuted(stored.id, record.fingerprint));
-      if (is_wrong) continue;
-      std::optional<Choice> choice = choice_of(stored, record);
-      if (choice) return std::optional<Kept>({std::move(record), *std::move(choice)});
-    }
+// The fastest verified record that still gives the program that it is of: what an older build has stored
+// may give none any more, and then the next one does.
+Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored,
+                                      search::LeftAside* left) {
+  PRUNERC_TRY(std::vector<search::Record> records,
+              database.verified(stored.id, search::kMostBestRead));
+  for (search::Record& record : records) {
+    Result<Choice> choice = choice_of(stored, record);
+    if (choice.ok()) return std::optional<Kept>({std::move(record), *std::move(choice)});
+    left->add(choice.error());
   }
   return std::optional<Kept>();
 }
 
 // Of what was measured here.
 Result<std::optional<Choice>> best_choice(search::Database& database,
-                                          std::vector<StoredTask>& tasks) {
+                                          std::vector<StoredTask>& tasks, search::LeftAside* left) {
   std::optional<Choice> own;
   search::Measurement spec;
   std::vector<Found> derived;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    // One that an older build has stored may give no program any more: the next one does.
-    PRUNERC_TRY(std::optional<Kept> kept, best_kept(database, tasks[place]));
+    PRUNERC_TRY(std::optional<Kept> kept, best_kept(database, tasks[place], left));
     if (!kept) continue;
     if (place > 0) {
       derived.push_back({place, std::move(kept->record)});
@@ -176,7 +177,7 @@ Result<std::optional<Choice>> best_choice(search::Database& database,
   sort_by_time(derived);
   for (const Found& found : derived) {
     if (own && !search::algebra::is_faster(found.record.measurement, spec)) continue;
-    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, found));
+    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, found, left));
     if (!choice) continue;
     if (choice->derivation) choice->derivation->spec_ns = spec.median_ns;
     return choice;
@@ -187,22 +188,23 @@ Result<std::optional<Choice>> best_choice(search::Database& database,
 }  // namespace
 
 Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,
-                                            std::string* note) {
+                                            std::string* note, search::LeftAside* left) {
   PRUNERC_TRY(std::vector<StoredTask> tasks, stored_tasks(database, task));
   if (tasks.empty()) return std::optional<Choice>();
-  PRUNERC_TRY(std::optional<Choice> best, best_choice(database, tasks));
+  PRUNERC_TRY(std::optional<Choice> best, best_choice(database, tasks, left));
   if (best) return best;
   std::vector<Found> claims;
-  std::size_t num_imported = 0;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
     PRUNERC_TRY(std::vector<search::Record> some,
                 database.claims(tasks[place].id, search::kMostClaimsRead));
-    num_imported += some.size();
     int64_t num_left = kMostClaims;
     for (search::Record& claim : some) {
       // Those of another build may give no program any more.
       if (num_left == 0) break;
-      if (!choice_of(tasks[place].task, claim)) continue;
+      if (const Result<Choice> choice = choice_of(tasks[place].task, claim); !choice.ok()) {
+        left->add(choice.error());
+        continue;
+      }
       claims.push_back({place, std::move(claim)});
       --num_left;
     }
@@ -215,30 +217,25 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
     PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, stored, claim.record));
     if (choice) return choice;
   }
-  if (num_imported > 0) {
+  if (!claims.empty()) {
     *note =
-        fmt::format("finite fields show none of {} imported record(s) to be right", num_imported);
+        fmt::format("finite fields show none of {} imported record(s) to be right", claims.size());
   }
   return std::optional<Choice>();
 }
 
-Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task) {
+Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task,
+                                            search::LeftAside* left) {
   PRUNERC_TRY(std::vector<StoredTask> tasks, stored_tasks(database, task));
   std::vector<Found> found;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    PRUNERC_TRY(std::vector<search::Record> records, database.records(tasks[place].id));
-    for (search::Record& record : records) {
-      if (record.verified()) found.push_back({place, std::move(record)});
-    }
+    PRUNERC_TRY(std::vector<search::Record> records, database.verified(tasks[place].id, kAll));
+    for (search::Record& record : records) found.push_back({place, std::move(record)});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.record.id > b.record.id; });
   for (const Found& one : found) {
-    // By a verdict that came before it was timed here.
-    PRUNERC_TRY(const bool is_wrong,
-                database.is_refuted(tasks[one.place].id, one.record.fingerprint));
-    if (is_wrong) continue;
-    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, one));
+    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, one, left));
     if (choice) return choice;
   }
   return std::optional<Choice>();
@@ -252,13 +249,8 @@ Result<std::vector<search::Record>> chosen_first(search::Database& database,
   PRUNERC_TRY(std::vector<search::Record> records, database.verified(task.id, kAll));
   std::stable_sort(records.begin(), records.end(),
                    [](const search::Record& a, const search::Record& b) { return a.id > b.id; });
-  std::vector<search::Record> chosen;
-  for (search::Record& record : records) {
-    if (chosen.size() == static_cast<std::size_t>(search::kMostBestRead)) break;
-    PRUNERC_TRY(const bool is_wrong, database.is_refuted(task.id, record.fingerprint));
-    if (!is_wrong) chosen.push_back(std::move(record));
-  }
-  return chosen;
+  if (records.size() > kMostRead) records.resize(kMostRead);
+  return records;
 }
 
 Result<std::optional<search::Record>> record_of(search::Database& database,

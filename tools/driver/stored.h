@@ -3,6 +3,7 @@
 #define PRUNERC_TOOLS_DRIVER_STORED_H_
 
 #include "search/record/database.h"
+#include "search/record/restore.h"
 #include "tools/driver/prunerc.h"
 
 #include <cstdint>
@@ -33,22 +34,23 @@ Result<std::vector<StoredTask>> stored_tasks(search::Database& database, const s
 Result<bool> show_link(search::Database& database, StoredTask& own, StoredTask& derived,
                        int64_t record_id);
 
-/// The record's program; nullopt if this build makes none of its trace.
-std::optional<Choice> choice_of(const search::Task& task, const search::Record& record);
+/// The record's program. Errors: RecordStale.
+Result<Choice> choice_of(const search::Task& task, const search::Record& record);
 /// The same with its derivation, but for the operator's time.
-std::optional<Choice> choice_of(const StoredTask& stored, const search::Record& record);
+Result<Choice> choice_of(const StoredTask& stored, const search::Record& record);
 
-/// The fastest verified record that was not found wrong (Database::is_refuted) and still gives a program (one of
-/// an older build may not), of the operator or of a derived program that is faster (search::algebra::is_faster), else an imported
-/// one that is shown to be right; why there is none of these goes to `note`. Errors: those of
-/// the store; RecordImport, as Session::choose.
+/// The fastest verified record that still gives a program (one of an older build may not), of the operator or of
+/// a derived program that is faster (search::algebra::is_faster), else an imported one that is shown to be right;
+/// why there is none of these goes to `note`, faster records that give no program to `left`. Errors: those of the
+/// store; RecordImport, as Session::choose.
 Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,
-                                            std::string* note);
+                                            std::string* note, search::LeftAside* left);
 
 /// What the latest ranking within a network chose, of its task there (Session::network_task) or one
 /// derived from it: its times are of that run alone, so that the fastest of several rankings means
-/// nothing. Nothing that Database::is_refuted.
-Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task);
+/// nothing. Later records that give no program go to `left`.
+Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task,
+                                            search::LeftAside* left);
 
 /// Verified records of a stored task in the order in which they are chosen: the fastest first, within a
 /// network the latest, as above; at most search::kMostBestRead.

@@ -302,8 +302,15 @@ void print_note(const Operator& op, const Choice& choice) {
   if (!choice.recipe.empty()) {
     fmt::print(stderr, "program of '{}': derived{}\n", op.name, recipe_text(choice));
   }
-  if (choice.note.empty()) return;
-  fmt::print(stderr, "schedule of '{}': {}; {}\n", op.name, to_string(choice.origin), choice.note);
+  if (!choice.note.empty()) {
+    fmt::print(stderr, "schedule of '{}': {}; {}\n", op.name, to_string(choice.origin),
+               choice.note);
+  }
+  print_left_aside(op.name, choice.left_aside);
+}
+
+void print_left_aside(const std::string& op, const std::string& text) {
+  if (!text.empty()) fmt::print(stderr, "note: of '{}' {}\n", op, printable_line(text));
 }
 
 namespace {
@@ -333,7 +340,10 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
   Result<Choice> choice = session.choose(op);
   if (!choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
   name_other_records(session, op);
-  return machine.effort == 0 ? std::move(choice) : session.choose(op, Effort::kO1);
+  if (machine.effort == 0) return choice;
+  Result<Choice> by_model = session.choose(op, Effort::kO1);
+  if (by_model.ok()) by_model->left_aside = choice->left_aside;
+  return by_model;
 }
 
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,

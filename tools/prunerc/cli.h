@@ -111,8 +111,11 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
 
 /// " by 'RECIPE'" of a derived program; else empty.
 std::string recipe_text(const Choice& choice);
-/// What is to be known of an imported record or a derived program that was chosen; nothing of others.
+/// What is to be known of an imported record or a derived program that was chosen, and of records that
+/// were not; nothing of others.
 void print_note(const Operator& op, const Choice& choice);
+/// Choice::left_aside as a note on stderr.
+void print_left_aside(const std::string& op, const std::string& text);
 /// Session::settle_claims for who is about to run a kernel; says on stderr what is done.
 void settle_claims(Session& session, const Operator& op, const MachineOptions& machine);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -41,6 +42,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"limit_note", share.note},
           {"trials", t.trials},
           {"reused", t.reused},
+          {"left_aside", t.left_aside.num},
           {"unchecked", t.unchecked},
           {"drafted", t.drafted},
           {"stop", search::to_string(t.stop)},
@@ -119,6 +121,13 @@ Result<double> parse_duration(const std::string& text, const std::string& option
                  fmt::format("is at most {:.0f}h, found '{}'", kLongestS / kHourS, text));
   }
   return value * scale;
+}
+
+Result<int64_t> parse_limit_ns(const std::string& text, const std::string& option) {
+  constexpr double kNsPerSecond = 1e9;
+  if (text.empty()) return int64_t{0};
+  PRUNERC_TRY(const double seconds, parse_duration(text, option));
+  return std::max<int64_t>(1, std::llround(seconds * kNsPerSecond));
 }
 
 std::string describe(const ir::Target& target) {

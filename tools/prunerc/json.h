@@ -23,6 +23,8 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
 
 /// "90s", "10m", "1h", "45" (seconds) of an option. Units: seconds. Errors: UsageOption.
 Result<double> parse_duration(const std::string& text, const std::string& option = "--time");
+/// The same in ns, at least 1; 0 of an empty text.
+Result<int64_t> parse_limit_ns(const std::string& text, const std::string& option);
 
 /// On one line and in ASCII, also where a text in it is no UTF-8.
 template <typename Json>

@@ -1,5 +1,6 @@
 #include "tools/prunerc/network.h"
 
+#include "ir/support/file.h"
 #include "tools/driver/platform.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/heartbeat.h"
@@ -96,9 +97,12 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
   std::vector<double> best_ns;
   std::vector<search::Task> chosen;
   OtherThreads other_threads;
+  int num_left = 0;
+  std::string left_aside;  // of the first such call
   const auto schedule = [&](const Operator& op) -> Result<ir::Program> {
     if (runs) settle_claims(session, op, machine);
     PRUNERC_TRY(Choice choice, session.choose(op));
+    if (!choice.left_aside.empty() && num_left++ == 0) left_aside = choice.left_aside;
     if (choice.origin != Choice::Origin::kRecord) other_threads.add(session, op);
     if (choice.origin != Choice::Origin::kRecord && machine.effort == 1) {
       PRUNERC_TRY(choice, session.choose(op, Effort::kO1));
@@ -119,6 +123,10 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
                without, origins.size(), describe(session.target()));
   }
   other_threads.print();
+  if (num_left > 0) {
+    fmt::print(stderr, "note: {} of {} tasks have records that are not used; of the first, {}\n",
+               num_left, origins.size(), printable_line(left_aside));
+  }
   PRUNERC_TRY_VOID(network.prepare(weights));
   return PreparedNetwork{std::move(session), std::move(network), std::move(origins),
                          std::move(best_ns), std::move(chosen)};

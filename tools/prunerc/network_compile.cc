@@ -31,27 +31,6 @@ std::optional<codegen::CpuLibraryForm> library_form(ExportForm form) {
   }
 }
 
-/// Beyond this, what prepared constants fill lies beside the library: code addresses 2 GiB at most.
-constexpr int64_t kMostInside = int64_t{1} << 30;
-
-// The name of the file of weights, which the library looks for in its own folder; empty: within it.
-// Adds one to `outputs` where the weights are too large for the library.
-std::string weights_file(int64_t prepared_bytes, std::vector<std::string>* outputs) {
-  for (const std::string& path : *outputs) {
-    if (*export_form_of(path) == ExportForm::kWeights)
-      return std::filesystem::path(path).filename();
-  }
-  if (prepared_bytes <= kMostInside) return "";
-  const auto is_library = [](const std::string& path) {
-    return library_form(*export_form_of(path)).has_value();
-  };
-  const auto library = std::find_if(outputs->begin(), outputs->end(), is_library);
-  std::filesystem::path path = library == outputs->end() ? outputs->front() : *library;
-  path.replace_extension(".weights");
-  outputs->push_back(path);
-  return path.filename();
-}
-
 Result<void> write_files(const codegen::CpuLibrary& library,
                          const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
@@ -161,7 +140,7 @@ int compile_network(const SizedNets& nets, const OperatorRequest& request,
     if (code != kSuccess) return code;
   }
   std::vector<std::string> outputs = options.outputs;
-  const std::string file = weights_file(gathered.prepared_bytes(), &outputs);
+  const std::string file = weights_beside(gathered.prepared_bytes(), &outputs);
   const Result<void> kept = check_sources(outputs, loaded, request, options.weights);
   if (!kept.ok()) return fail(kept.error(), kUsage);
   codegen::CpuLibrary library = gathered.library(info, file);

@@ -154,7 +154,7 @@ constexpr Meaning kExitCodes[] = {
     {"4",
      "verification failed: a result differs, or a database does not hold what it says; a kernel "
      "outlasted run --timeout"},
-    {"5", "the machine, a file or the database cannot be used"},
+    {"5", "the machine, a file or the database cannot be used; something was not checked"},
     {"6", "there is no record: compile --require-tuned, db best, explain, report"},
     {"130", "interrupted; what was measured is kept in the database"},
 };

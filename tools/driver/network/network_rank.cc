@@ -58,7 +58,7 @@ Result<std::vector<Choice>> contenders_of(Session& session, const Operator& op, 
     if (!shown) continue;
     PRUNERC_TRY(const std::vector<search::Record> records, database.top_k(task.id, most - 1));
     for (const search::Record& record : records) {
-      if (std::optional<Choice> choice = choice_of(task, record))
+      if (Result<Choice> choice = choice_of(task, record); choice.ok())
         stored.push_back({record.measurement.median_ns, *std::move(choice)});
     }
   }
@@ -76,10 +76,13 @@ Result<std::vector<Choice>> contenders_of(Session& session, const Operator& op, 
 
 // Whether the kernel was found wrong, alone or in a network.
 Result<bool> was_wrong(Session& session, const Operator& op, const Choice& choice) {
-  PRUNERC_TRY(const std::optional<int64_t> alone,
-              session.database().find_task(session.task(op, choice).key));
-  if (!alone) return false;
-  return session.database().is_refuted(*alone, ir::fingerprint(choice.program).to_string());
+  for (const search::Task& place : {session.task(op, choice), session.network_task(op, choice)}) {
+    PRUNERC_TRY(const std::optional<int64_t> stored, session.database().find_task(place.key));
+    // One asks for the other.
+    if (stored)
+      return session.database().is_refuted(*stored, ir::fingerprint(choice.program).to_string());
+  }
+  return false;
 }
 
 // The task of a choice within the network, linked to the operator's there if it is derived.
@@ -98,11 +101,9 @@ Result<bool> put_network_time(Session& session, const Operator& op, const Choice
   const search::Task within = session.network_task(op, choice), alone = session.task(op, choice);
   const std::string fingerprint = ir::fingerprint(choice.program).to_string();
   search::Record record;
+  PRUNERC_TRY(const bool is_wrong, was_wrong(session, op, choice));
+  if (is_wrong) return false;
   for (const search::Task* place : {&within, &alone}) {
-    PRUNERC_TRY(const std::optional<int64_t> stored, session.database().find_task(place->key));
-    if (!stored) continue;
-    PRUNERC_TRY(const bool is_wrong, session.database().is_refuted(*stored, fingerprint));
-    if (is_wrong) return false;
     PRUNERC_TRY(const std::optional<search::Record> known,
                 record_of(session.database(), *place, fingerprint, true));
     if (!known) continue;

@@ -105,6 +105,7 @@ int compile(const CompileVerb& verb) {
   }
   const Result<Choice> choice = choose(*session, *op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
+  print_left_aside(op->name, choice->left_aside);
   if (verb.require_tuned && choice->origin != Choice::Origin::kRecord) {
     return fail(fmt::format("no record of '{}' for target {} in {}", op->name, verb.machine.target,
                             session->database().path()),

@@ -22,6 +22,14 @@ struct DbVerb {
   bool best = false;
 };
 
+// The task's best, else the first of what its imported records claim.
+Result<std::optional<search::ShownRecord>> best_or_claim(search::Database& database,
+                                                         const search::TaskRow& task) {
+  PRUNERC_TRY(std::optional<search::ShownRecord> best, database.best_kept(task));
+  if (best) return best;
+  return database.claim_kept(task);
+}
+
 int list(search::Database& database, const DbVerb& verb) {
   const Result<std::vector<search::TaskRow>> tasks = database.list_tasks();
   if (!tasks.ok()) return fail(tasks.error());
@@ -29,24 +37,19 @@ int list(search::Database& database, const DbVerb& verb) {
              "bindings", "records", "imported", "best");
   for (const search::TaskRow& row : *tasks) {
     if (!is_meant(row, verb.op)) continue;
-    const Result<std::optional<search::Record>> best = database.best(row.id);
+    const Result<std::optional<search::ShownRecord>> best = best_or_claim(database, row);
     if (!best.ok()) return fail(best.error());
-    // Nobody timed it here, so it is told apart.
-    const bool is_claim = !*best && row.claimed_ns > 0;
-    fmt::print("{:>4} {:<28} {:<20} {:<24} {:>8} {:>8} {:>12}\n", row.id, row.name.substr(0, 28),
+    // Nobody timed a claim here, so it is told apart.
+    const std::string time = !*best ? time_text(0)
+                             : (*best)->record.imported
+                                 ? "imported"
+                                 : time_text((*best)->record.measurement.median_ns);
+    fmt::print("{:>4} {:<28} {:<20} {:<24} {:>8} {:>8} {:>12}{}\n", row.id, row.name.substr(0, 28),
                target_text(row.key.target), row.bindings.empty() ? "-" : row.bindings.substr(0, 24),
-               row.num_records, row.num_imported,
-               is_claim ? "imported" : time_text(*best ? (*best)->measurement.median_ns : 0));
+               row.num_records, row.num_imported, time,
+               *best && !(*best)->stale.empty() ? "  gives no program in this build" : "");
   }
   return kSuccess;
-}
-
-// The task's best, else the first of what its imported records claim.
-Result<std::optional<search::Record>> best_or_claim(search::Database& database,
-                                                    const search::TaskRow& task) {
-  PRUNERC_TRY(std::optional<search::Record> best, database.best_kept(task));
-  if (best) return best;
-  return database.claim_kept(task);
 }
 
 int best(search::Database& database, const DbVerb& verb) {
@@ -55,16 +58,17 @@ int best(search::Database& database, const DbVerb& verb) {
   bool found = false;
   for (const search::TaskRow& row : *tasks) {
     if (!is_meant(row, verb.op)) continue;
-    const Result<std::optional<search::Record>> record = best_or_claim(database, row);
-    if (!record.ok()) return fail(record.error());
-    if (!*record) continue;
+    const Result<std::optional<search::ShownRecord>> shown = best_or_claim(database, row);
+    if (!shown.ok()) return fail(shown.error());
+    if (!*shown) continue;
     found = true;
-    const search::Record& r = **record;
+    const search::Record& r = (*shown)->record;
     fmt::print(
         "# {}{} on {}: {} (spread {:.1f}%), record {} of {}, sketch {}, seed {}, prunerc {}\n",
         r.imported ? "imported, nothing of it was checked here: " : "", row.name,
         target_text(row.key.target), time_text(r.measurement.median_ns), 100 * r.measurement.spread,
         r.id, r.created, r.sketch, r.seed, r.version);
+    if (!(*shown)->stale.empty()) fmt::print("# not used: {}\n", printable_line((*shown)->stale));
     fmt::print("# {}: {}\n# timer: {}\n{}\n", r.imported ? "it claims" : "verified",
                r.measurement.evidence, r.timer, printable(r.trace));
   }

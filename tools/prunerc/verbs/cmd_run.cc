@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -25,16 +23,8 @@ struct RunVerb {
   std::string timeout;
 };
 
-// Of one run of the kernel; 0 without --timeout. Units: ns.
-Result<int64_t> run_limit_ns(const RunVerb& verb) {
-  if (verb.timeout.empty()) return int64_t{0};
-  constexpr double kNsPerSecond = 1e9;
-  PRUNERC_TRY(const double seconds, parse_duration(verb.timeout, "--timeout"));
-  return std::max<int64_t>(1, std::llround(seconds * kNsPerSecond));
-}
-
 int run(const RunVerb& verb) {
-  const Result<int64_t> limit_ns = run_limit_ns(verb);
+  const Result<int64_t> limit_ns = parse_limit_ns(verb.timeout, "--timeout");
   if (!limit_ns.ok()) return fail(limit_ns.error());
   Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);

@@ -151,6 +151,7 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
     const Result<Choice> choice = session.choose(op, verb.effort == 0 ? Effort::kO0 : Effort::kO1);
     if (!choice.ok()) return fail(choice.error(), kNoCandidate);
     fmt::print("{}: {} schedule, not measured\n", op.name, to_string(choice->origin));
+    if (!verb.quiet) print_left_aside(op.name, choice->left_aside);
     if (verb.verbose) fmt::print(stderr, "{}", schedule::print(choice->trace));
   }
   if (!verb.quiet) {
@@ -333,6 +334,12 @@ void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
   }
 }
 
+void print_left_asides(const TuneVerb& verb, const search::TuneReport& report) {
+  for (const search::TaskReport& t : report.tasks) {
+    if (!verb.quiet) print_left_aside(t.name, search::to_string(t.left_aside));
+  }
+}
+
 // Whether the operators are the tasks of one net with ports, or of one that is a net for each of several
 // sizes.
 bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
@@ -446,6 +453,7 @@ int tune(const TuneVerb& verb) {
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);
+  print_left_asides(verb, *report);
   return show_report(verb, *report, shares, session->database().path(),
                      is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);

@@ -1,13 +1,9 @@
-#include "ir/equal.h"
-#include "ir/interp/interpreter.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
-#include "runtime/cpu/device.h"
-#include "runtime/fill.h"
 #include "schedule/legality/iteration_kind.h"
-#include "schedule/schedule.h"
 #include "search/algebra/alternatives.h"
 #include "search/record/plausible.h"
+#include "search/record/restore.h"
 #include "search/tune/sampled.h"
 #include "tools/driver/against.h"
 #include "tools/driver/backend.h"
@@ -16,13 +12,14 @@
 #include "tools/driver/stored.h"
 #include "tools/driver/validity.h"
 #include "tools/prunerc/cli.h"
-#include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
 #include "tools/prunerc/network.h"
+#include "tools/prunerc/verdict.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -35,143 +32,13 @@ using Json = nlohmann::ordered_json;
 struct VerifyVerb {
   OperatorOptions op;
   MachineOptions machine;
-  int num_seeds = 3;
-  uint64_t seed = 1;
+  KernelCheck kernel;
   std::string against;
-  bool interpret = false;
   bool json = false;
   bool cuts = false;
   std::string weights;
+  std::string timeout;
 };
-
-// The outcome for one kernel.
-struct Verdict {
-  enum class Kind : uint8_t { kRight, kWrong, kInvalid, kNotChecked };
-  Kind kind = Kind::kRight;
-  std::string name;
-  std::string schedule;
-  int num_seeds = 0;                    // that were right
-  std::string what;                     // the first difference, or what was compared
-  std::string equality;                 // of the schedule, in finite fields; empty: not asked
-  bool is_history = false;              // a record that gives no program any more
-  std::string values = {};              // of --against: the numbers beside them
-  std::string ran_on = {};              // where its kernels ran: cpu, gpu, or host in place of one
-  std::string races = {};               // of a GPU's threads; empty: not for a GPU
-  std::string derived = {};             // of a derived program, in finite fields
-  std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
-};
-
-std::string_view to_string(Verdict::Kind kind) {
-  switch (kind) {
-    case Verdict::Kind::kRight: return "right";
-    case Verdict::Kind::kWrong: return "wrong";
-    case Verdict::Kind::kInvalid: return "invalid";
-    case Verdict::Kind::kNotChecked: return "not checked";
-  }
-  PRUNERC_UNREACHABLE("verdict");
-}
-
-// The outputs of the unscheduled program by the interpreter, as a worker would return them.
-Result<std::vector<std::string>> interpreted(const search::Task& task,
-                                             const std::vector<runtime::InputSpec>& specs) {
-  std::vector<ir::Tensor> inputs;
-  for (ir::BufferId id : task.base.params()) {
-    const ir::Buffer& port = task.base.buffer(id);
-    if (port.role != ir::BufferRole::kInput) continue;
-    ir::Tensor tensor(port.dtype, ir::shape_of(port));
-    const runtime::InputSpec& spec = specs[inputs.size()];
-    runtime::fill_tensor(spec.fill, spec.seed, port.dtype, tensor.num_elements(),
-                         tensor.data.data());
-    inputs.push_back(std::move(tensor));
-  }
-  PRUNERC_TRY(const std::vector<ir::Tensor> outputs, ir::interpret(task.base, inputs));
-  std::vector<std::string> bytes;
-  for (const ir::Tensor& tensor : outputs) {
-    bytes.emplace_back(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
-  }
-  return bytes;
-}
-
-// Whether the interpreter and the compiled unscheduled program agree; if not, the verdict says so.
-bool agrees_with_interpreter(const search::Task& task, References& references, uint64_t seed,
-                             Verdict* verdict) {
-  const Result<std::vector<std::string>> outputs =
-      interpreted(task, References::inputs(task.base, seed));
-  const Result<Comparison> comparison =
-      outputs.ok() ? references.compare(task, seed, *outputs) : Result<Comparison>(outputs.error());
-  if (comparison.ok() && comparison->ok) {
-    verdict->what += ", and to the interpreter's";
-    return true;
-  }
-  verdict->kind = comparison.ok() ? Verdict::Kind::kWrong : Verdict::Kind::kNotChecked;
-  verdict->what = fmt::format("seed {}: interpreter: {}", seed,
-                              comparison.ok() ? comparison->what : comparison.error().message());
-  return false;
-}
-
-std::string_view place_of(ir::TargetKind kind) {
-  switch (kind) {
-    case ir::TargetKind::kCpu: return "cpu";
-    case ir::TargetKind::kCuda: return "gpu";
-    case ir::TargetKind::kCudaHost: return "host";
-  }
-  PRUNERC_UNREACHABLE("target");
-}
-
-// Runs the kernel on fresh inputs, once per seed, and compares with the unscheduled program.
-Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::Artifact& artifact) {
-  const StillAt working("comparing outputs of " + task.name);
-  Verdict verdict;
-  verdict.name = task.name;
-  const int num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
-  const Result<std::unique_ptr<runtime::Device>> device =
-      open_device(with_device(task.target), num_threads);
-  runtime::CpuDevice cpu({.num_threads = num_threads});
-  References references(cpu);
-  if (!device.ok()) {
-    verdict.kind = Verdict::Kind::kNotChecked;
-    verdict.what = device.error().message();
-    return verdict;
-  }
-  verdict.ran_on = place_of(with_device(task.target).kind);
-  for (int i = 0; i < verb.num_seeds; ++i) {
-    const uint64_t seed = verb.seed + static_cast<uint64_t>(i);
-    runtime::Job job;
-    job.artifact = &artifact;
-    job.inputs = References::inputs(task.base, seed);
-    job.want_outputs = true;
-    const runtime::JobOutcome ran = (*device)->run(job);
-    if (!ran.measurement.ok()) {
-      verdict.kind = ran.measurement.status == MeasureStatus::kDeviceLost
-                         ? Verdict::Kind::kNotChecked
-                         : Verdict::Kind::kWrong;
-      verdict.what = fmt::format("seed {}: {}: {}", seed, describe(ran.measurement.status),
-                                 ran.measurement.detail);
-      return verdict;
-    }
-    const Result<Comparison> comparison = references.compare(task, seed, ran.outputs);
-    if (!comparison.ok()) {
-      const bool is_invalid = comparison.error().id() == Diag::kProgramInvalid;
-      verdict.kind = is_invalid ? Verdict::Kind::kInvalid : Verdict::Kind::kNotChecked;
-      verdict.what = comparison.error().message();
-      return verdict;
-    }
-    if (!comparison->ok) {
-      verdict.kind = Verdict::Kind::kWrong;
-      verdict.what = fmt::format("seed {}: {}", seed, comparison->what);
-      return verdict;
-    }
-    verdict.what = comparison->what;
-    if (comparison->is_empty()) {
-      verdict.kind = Verdict::Kind::kNotChecked;
-      return verdict;
-    }
-    if (verb.interpret && !agrees_with_interpreter(task, references, seed, &verdict))
-      return verdict;
-    ++verdict.num_seeds;
-  }
-  return verdict;
-}
 
 // Whether blocks are what they declare.
 void check_kinds(const ir::Program& program, Verdict* verdict) {
@@ -218,7 +85,7 @@ void take_equality(const search::SampledVerdict& found, Verdict* verdict) {
 void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choice& choice,
                     Verdict* verdict) {
   search::SampleOptions options;
-  options.seed = verb.seed;
+  options.seed = verb.kernel.seed;
   const search::SampledVerdict found =
       search::check_schedule(task, choice.trace, choice.program, options);
   take_equality(found, verdict);
@@ -226,7 +93,7 @@ void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choi
     verdict->equality +=
         fmt::format("; compared were the values above alone, on {} of {}",
                     verdict->num_seeds == 1 ? "1 set" : fmt::format("{} sets", verdict->num_seeds),
-                    References::describe_inputs(task.base, verb.seed));
+                    References::describe_inputs(task.base, verb.kernel.seed));
   }
   check_kinds(choice.program, verdict);
 }
@@ -235,8 +102,8 @@ void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choi
 void check_derived(const VerifyVerb& verb, const search::Task& spec, const search::Task& derived,
                    bool imported, Verdict* verdict) {
   const search::SampledVerdict found =
-      imported ? search::algebra::check_link(spec, derived, verb.seed)
-               : search::algebra::check_own_link(spec, derived, verb.seed);
+      imported ? search::algebra::check_link(spec, derived, verb.kernel.seed)
+               : search::algebra::check_own_link(spec, derived, verb.kernel.seed);
   const std::string recipe = derived.recipe.empty() ? derived.name : derived.recipe;
   verdict->derived = fmt::format("'{}': {}", recipe, search::to_string(found));
   if (search::is_refuted(found.verdict)) {
@@ -251,9 +118,9 @@ bool check_values(const VerifyVerb& verb, const ir::Program& spec, const search:
                   const codegen::Artifact& artifact, Verdict* verdict) {
   const Result<std::unique_ptr<runtime::Device>> device = open_device(
       with_device(task.target), static_cast<int>(std::max<int64_t>(1, task.target.num_threads)));
-  const Result<ValueVerdict> found = device.ok()
-                                         ? compare_values(spec, artifact, **device, verb.seed)
-                                         : Result<ValueVerdict>(device.error());
+  const Result<ValueVerdict> found =
+      device.ok() ? compare_values(spec, artifact, **device, verb.kernel.seed)
+                  : Result<ValueVerdict>(device.error());
   verdict->values = found.ok() ? found->what : "not compared: " + found.error().message();
   if (found.ok() && !found->ok) verdict->kind = Verdict::Kind::kWrong;
   return found.ok() && found->num_elems > 0;
@@ -268,7 +135,7 @@ void check_against(const VerifyVerb& verb, const ir::Program& spec, const search
     return;
   }
   search::SampleOptions options;
-  options.seed = verb.seed;
+  options.seed = verb.kernel.seed;
   const search::SampledVerdict found =
       search::check_programs(spec, prepared.choice.program, options);
   take_equality(found, verdict);
@@ -304,23 +171,19 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   Result<ir::Target> target = ir::target_from_string(row.key.target);
   if (!target.ok()) return not_checked(row.name, target.error().message());
   if (!runs_here(with_device(*target))) return not_checked(row.name, "made for " + target->name);
-  const Result<schedule::Trace> trace = schedule::parse_trace(best.trace);
-  if (!trace.ok()) return history(row.name, trace.error().message());
-  const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
-  if (!scheduled.ok()) return history(row.name, scheduled.error().message());
-  if (ir::fingerprint(scheduled->program()).to_string() != best.fingerprint) {
-    return history(row.name, "its schedule does not make the program that it names");
-  }
+  const Result<search::RestoredRecord> restored = search::restore_record(*base, best);
+  if (!restored.ok()) return history(row.name, restored.error().message());
   const search::Task task =
       search::make_task(row.name, std::move(base).value(), std::move(target).value());
   const Result<codegen::Artifact> artifact =
-      build_kernel(scheduled->program(), with_device(task.target));
+      build_kernel(restored->program, with_device(task.target));
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
-  Verdict verdict = check(verb, task, *artifact);
+  Verdict verdict = check_kernel(verb.kernel, task, *artifact);
   verdict.schedule = fmt::format("{}record {}", best.imported ? "imported " : "", best.id);
   check_schedule(verb, task,
-                 {Choice::Origin::kRecord, scheduled->program(), *trace, 0, best.id, ""}, &verdict);
-  check_threads(scheduled->program(), task.target, &verdict);
+                 {Choice::Origin::kRecord, restored->program, restored->trace, 0, best.id, ""},
+                 &verdict);
+  check_threads(restored->program, task.target, &verdict);
   return verdict;
 }
 
@@ -377,7 +240,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     const std::string said =
         v.kind == Verdict::Kind::kRight ? std::string() : fmt::format("{}: ", to_string(v.kind));
     fmt::print("{} ({}): {}right on {} of {} inputs; {}\n", v.name, v.schedule, said, v.num_seeds,
-               verb.num_seeds, v.what);
+               verb.kernel.num_seeds, v.what);
     const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
     if (!v.derived.empty()) fmt::print("  derived program, in finite fields: {}\n", v.derived);
@@ -503,18 +366,25 @@ Result<ir::Program> load_reference(const VerifyVerb& verb) {
   return std::move(op.program);
 }
 
-int verify(const VerifyVerb& verb) {
+int verify(VerifyVerb verb) {
+  const Result<int64_t> limit_ns = parse_limit_ns(verb.timeout, "--timeout");
+  if (!limit_ns.ok()) return fail(limit_ns.error());
+  verb.kernel.run_limit_ns = *limit_ns;
   if (is_database(verb.op.file)) return verify_database(verb);
   Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   // What an invalid program is told is the verdict here.
   request->validity = Validity::kNotAsked;
   if (const Result<SizedNets> nets = load_nets(*request); nets.ok() && !nets->nets.empty()) {
-    if (!verb.against.empty() || verb.interpret)
-      return fail(error(Diag::kUsageOption, verb.interpret ? "--interpret" : "--against",
+    if (!verb.against.empty() || verb.kernel.interpret || !verb.timeout.empty())
+      return fail(error(Diag::kUsageOption,
+                        verb.kernel.interpret   ? "--interpret"
+                        : !verb.against.empty() ? "--against"
+                                                : "--timeout",
                         "is of one operator, not of a net"));
-    return verify_network(*nets, *request, verb.machine,
-                          {verb.num_seeds, verb.seed, verb.cuts, verb.json, verb.weights});
+    return verify_network(
+        *nets, *request, verb.machine,
+        {verb.kernel.num_seeds, verb.kernel.seed, verb.cuts, verb.json, verb.weights});
   } else if (!nets.ok()) {
     return fail(nets.error());
   }
@@ -531,7 +401,7 @@ int verify(const VerifyVerb& verb) {
       prepare(*request, verb.machine, &code, Without::kUseHost, Claims::kSettled);
   if (!prepared) return code;
   search::Task task = prepared->session.task(prepared->op, prepared->choice);
-  Verdict verdict = check(verb, task, prepared->artifact);
+  Verdict verdict = check_kernel(verb.kernel, task, prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);
   // A script names loops and blocks as the program does, not as a record would.
   if (prepared->choice.origin == Choice::Origin::kScript) task.base = prepared->op.program;
@@ -559,20 +429,25 @@ void add_verify(CLI::App& verb, Action& action) {
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
   verb.get_option("file")->type_name("FILE.prn|prc|onnx|sqlite|db");
-  verb.add_option("--seeds", args->num_seeds, "number of fresh inputs")
+  verb.add_option("--seeds", args->kernel.num_seeds, "number of fresh inputs")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  verb.add_option("--seed", args->seed, "of the first of them")
+  verb.add_option("--seed", args->kernel.seed, "of the first of them")
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--against", args->against,
                   "compare with the program of this file instead: in finite fields whole, or on "
                   "sampled tiles if they are large, and in numbers of several sizes")
       ->type_name("FILE.prn|prc");
-  verb.add_flag("--interpret", args->interpret,
+  verb.add_flag("--interpret", args->kernel.interpret,
                 "also compare the unscheduled program with the interpreter (slow)");
   verb.add_flag("--cuts", args->cuts, "of a net: every tensor between calls, not only outputs");
+  verb.add_option(
+          "--timeout", args->timeout,
+          "what a kernel may take for a run: 500ms, 90s, 10m (default: 10s); beyond it gets "
+          "one more, alone, for three times as long, and beyond that it is not checked")
+      ->type_name("DURATION");
   in_group(verb, "What is compared");
   add_weights_to(verb, &args->weights);
   verb.add_flag("--json", args->json, "one JSON object instead of lines");
