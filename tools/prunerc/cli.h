@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ enum ExitCode : int {
   kCacheMiss = 6,
   kInterrupted = 130,
 };
+
+/// What an option gives for names: "@a.npy", a fill, "64x64", a file to write.
+using Named = std::map<std::string, std::string>;
+/// Of an option that may be repeated. Errors: UsageOption (no NAME=VALUE, or a name twice).
+Result<Named> named(const std::vector<std::string>& words, const char* option);
 
 /// Puts the options that were declared since the last call under one heading of the help page.
 void in_group(CLI::App& verb, const char* heading);
