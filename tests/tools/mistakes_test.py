@@ -83,7 +83,7 @@ class Mistakes(command.CommandTest):
             (["frobnicate"], 2, "no verb 'frobnicate'", "`prunerc --help` lists them"),
             (["db"], 2, "'prunerc db' needs a verb", "prunerc db --help"),
             (["db", "lss"], 2, "'prunerc db' has no verb 'lss'", "did you mean 'ls'"),
-            (["tune"], 2, "give an operator file or -e", "--help"),
+            (["tune"], 2, "give an operator file or -e", "prunerc tune --help"),
             (["tune", self.ops, "--trails", "3"], 2, "'prunerc tune' has no option '--trails'", "did you mean '--trials'"),
             (["tune", self.ops, "--trials", "many"], 2, "--trials: .*many.*not in range 0 to", "prunerc tune --help"),
             (["tune", self.ops, "--time", "soon"], 2, "needs a duration such as 90s", "--help"),

@@ -52,6 +52,7 @@ Result<void> bind(const std::string& option, OperatorRequest* request) {
 }
 
 std::atomic<bool> interrupted{false};
+std::string verb_name = "VERB";  // that runs
 
 void on_interrupt(int) {
   interrupted.store(true);
@@ -379,6 +380,8 @@ std::string_view hint_of(const Error& error) {
   }
 }
 
+void set_verb(std::string name) { verb_name = std::move(name); }
+
 int fail(std::string_view message, std::string_view hint, ExitCode code) {
   // A rendered source diagnostic stands for itself: "file:line:col: error: ...".
   const bool is_rendered = message.find(": error: ") != std::string_view::npos;
@@ -387,7 +390,11 @@ int fail(std::string_view message, std::string_view hint, ExitCode code) {
   return code;
 }
 
-int fail(const Error& error, ExitCode code) { return fail(error.message(), hint_of(error), code); }
+int fail(const Error& error, ExitCode code) {
+  std::string hint(hint_of(error));
+  if (const std::size_t at = hint.find("VERB"); at != hint.npos) hint.replace(at, 4, verb_name);
+  return fail(error.message(), hint, code);
+}
 int fail(const Error& error) { return fail(error, exit_code(error)); }
 
 ExitCode exit_code(const Error& error) {

@@ -129,6 +129,8 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 /// Exit code of a failed choice: a script that cannot be applied is bad input.
 ExitCode choice_code(const Error& error, const MachineOptions& machine);
 
+/// The verb that runs, "db ls": what hints name.
+void set_verb(std::string name);
 /// Prints "error: message" to stderr (or the message alone if it already has a place) and, where
 /// hints.def has one, "hint: what to do next"; gives the exit code, by default exit_code(error).
 int fail(const Error& error, ExitCode code);

@@ -481,7 +481,8 @@ void add_tune(CLI::App& verb, Action& action) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   verb.add_option(
           "--time", args->time,
-          "end after this long, measuring the winner and verifying it included: 90s, 10m, 1h")
+          "end after this long, measuring the winner and verifying it included, or one long "
+          "verification later: 90s, 10m, 1h")
       ->type_name("DURATION");
   verb.add_option("--early-stop", args->early_stop,
                   "end an operator after so many trials without a gain")
