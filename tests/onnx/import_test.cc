@@ -240,7 +240,9 @@ TEST_CASE("types without a row of ours, sets that are newer than the rows") {
   ModelBuilder newer(99);
   newer.input("x", {2}).output("y");
   newer.node("Relu", {"x"}, {"y"});
-  CHECK_FALSE(error_of(newer, Diag::kOnnxUnsupported).message().empty());
+  CHECK(
+      error_of(newer, Diag::kOnnxUnsupported).message().find("operator set 99: export the model") !=
+      std::string::npos);
 }
 
 TEST_CASE("a constant of a type that there is not is no matter until it is read") {

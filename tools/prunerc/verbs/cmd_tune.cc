@@ -330,7 +330,8 @@ void print_notes(const TuneVerb& verb, const search::TuneReport& report) {
   for (const search::TaskReport& t : report.tasks) {
     // Upper bounds, which the next quiet run replaces.
     if (t.slowed)
-      fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n", t.name);
+      fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n",
+                 t.name);
     if (t.stop == search::StopReason::kTime && t.trials == 0 && t.best_ns > 0)
       fmt::print(stderr, "note: no time was left to measure '{}' anew: give more --time\n", t.name);
   }
