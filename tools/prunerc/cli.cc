@@ -173,7 +173,9 @@ Result<OperatorRequest> OperatorOptions::request() const {
   for (const std::string& word : dtypes) {
     const std::size_t equals = word.find('=');
     const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
-    request.dtypes[name] = equals == std::string::npos ? word : word.substr(equals + 1);
+    const std::string type = equals == std::string::npos ? word : word.substr(equals + 1);
+    if (!request.dtypes.emplace(name, type).second)
+      return given_twice("--dtype", name.empty() ? "all inputs" : name);
   }
   PRUNERC_TRY(request.shapes, named(shapes, "--shape"));
   PRUNERC_TRY(request.constants, named(constants, "--const"));
