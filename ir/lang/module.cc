@@ -176,6 +176,15 @@ std::string closest_import(std::string_view path) {
 
 }  // namespace
 
+std::string list_names(const std::vector<std::string_view>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   const std::string_view close = closest_name(word, candidates);
   return close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
@@ -242,7 +251,9 @@ const AstOperator* find_operator(const Module& module, std::string_view name, Di
       names.push_back(op->name.text);
     }
   }
-  sink.report<LangDiag::kUnknownOperator>(top, name).message += did_you_mean(name, names);
+  std::string advice = did_you_mean(name, names);
+  if (advice.empty() && !names.empty()) advice = "; there are " + list_names(names);
+  sink.report<LangDiag::kUnknownOperator>(top, name).message += advice;
   return nullptr;
 }
 

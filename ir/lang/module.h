@@ -46,6 +46,8 @@ const AstNet* find_net(const Module& module, std::string_view name);
 /// none is close.
 std::string_view closest_name(std::string_view word,
                               const std::vector<std::string_view>& candidates);
+/// "'M', 'N'", the first few.
+std::string list_names(const std::vector<std::string_view>& names);
 /// "; did you mean 'tune'?", or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 

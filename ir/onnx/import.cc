@@ -197,7 +197,9 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
   const auto set = scope.opsets->find("");
   const int64_t opset = set == scope.opsets->end() ? 1 : set->second;
   if (opset > kNewestOpset) {
-    miss(node, fmt::format("operator set {}; rows know 1 to {}", opset, kNewestOpset), scope);
+    miss(node,
+         fmt::format("operator set {}: export the model with {} or less", opset, kNewestOpset),
+         scope);
     return {};
   }
   const std::vector<Attribute> attributes = resolved(node, scope.attributes);

@@ -82,7 +82,8 @@ Result<void> Importer::add_inputs(Scope& scope) {
   }
   if (!dims_unbound_.empty()) {
     return error(Diag::kOnnxDims, model_.path,
-                 printable_line(fmt::format("{}", fmt::join(dims_unbound_, ", "))));
+                 printable_line(fmt::format("{}", fmt::join(dims_unbound_, ", "))),
+                 printable_line(fmt::format("{}", fmt::join(dims_unbound_, "=N,"))));
   }
   for (const auto& [name, value] : options_.dims) {
     if (dims_.contains(name)) continue;
@@ -91,9 +92,12 @@ Result<void> Importer::add_inputs(Scope& scope) {
         dims_.empty() ? "none" : printable_line(fmt::format("{}", fmt::join(dims_, ", "))));
   }
   for (const auto& [name, tensor] : options_.constants) {
-    bool is_known = false;
-    for (const ValueInfo& info : model_.graph.inputs) is_known |= info.name == name;
-    if (!is_known) return error(Diag::kUsageUnknownTensor, model_.path, "input", name);
+    std::vector<std::string> known;
+    for (const ValueInfo& info : model_.graph.inputs) known.push_back("'" + info.name + "'");
+    if (std::find(known.begin(), known.end(), "'" + name + "'") != known.end()) continue;
+    return error(
+        Diag::kUsageUnknownTensor, model_.path, "input '" + name + "'",
+        known.empty() ? "none" : printable_line(fmt::format("{}", fmt::join(known, ", "))));
   }
   return {};
 }

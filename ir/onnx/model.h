@@ -52,7 +52,8 @@ struct Attribute {
 };
 
 struct Node {
-  std::string name, op, domain;
+  std::string name;  ///< its first output's, if the file gives it none
+  std::string op, domain;
   std::string overload;                      ///< which of the functions of one name; mostly empty
   std::vector<std::string> inputs, outputs;  ///< an empty name: not given
   std::vector<Attribute> attributes;

@@ -327,6 +327,7 @@ class Reader {
     out.overload = unknown_text(proto.unknown_fields(), kNodeOverload);
     out.inputs.assign(proto.input().begin(), proto.input().end());
     out.outputs.assign(proto.output().begin(), proto.output().end());
+    if (out.name.empty() && !out.outputs.empty()) out.name = out.outputs[0];
     for (auto& item : *proto.mutable_attribute()) {
       PRUNERC_TRY(Attribute read, attribute(item, depth));
       out.attributes.push_back(std::move(read));
@@ -464,7 +465,7 @@ Result<Model> parse_model(std::string_view bytes, const std::string& path) {
   Reader reader(path);
   if (bytes.size() > kMaxModelBytes ||
       !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return reader.malformed("its bytes are no model");
+    return reader.malformed("its bytes are no model, or a part of one");
   return reader.model(std::move(proto));
 }
 
@@ -479,7 +480,7 @@ Result<Model> read_model(const std::string& path) {
   const bool is_model = proto->ParseFromZeroCopyStream(&stream);
   PRUNERC_TRY_VOID(bytes.outcome());
   Reader reader(path);
-  if (!is_model) return reader.malformed("its bytes are no model");
+  if (!is_model) return reader.malformed("its bytes are no model, or a part of one");
   return reader.model(std::move(proto));
 }
 

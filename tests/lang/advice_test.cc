@@ -108,6 +108,7 @@ TEST_CASE("names that are not defined are answered with one that is") {
       {"Y[i] = Z[i];", "tensors are 'A', 'X', 'Y', 'idx', 'len'"},
       {"Y[i] = gelu(X[i]);", "import \"std/activation.prn\" defines it"},
       {"let t[i]: f23 = X[i]; Y[i] = t[i];", "did you mean 'f32'?"},
+      {"let t[i]: float32 = X[i]; Y[i] = t[i];", "a type is one of 'f64', 'f32', "},
   };
   for (const auto& [body, says] : cases) {
     const lang::LangResult result = compile(op_with(body));
@@ -116,6 +117,9 @@ TEST_CASE("names that are not defined are answered with one that is") {
     CHECK(result.diagnostics[0].name == "UnknownName");
     CHECK(result.diagnostics[0].message.find(says) != std::string::npos);
   }
+  CHECK(compile("op f(X: f32[n]) -> (Y: f32[4]) { Y[i] = 0; }")
+            .diagnostics[0]
+            .message.find("a size is a number or a parameter: f<n=64>(...)") != std::string::npos);
   const std::string rest = "op f<N=4>(X: f32[N]) -> (Y: f32[N]) { Y[i] = relu(X[i]); }";
   for (const char* path : {"std/activatoin.prn", "activation.prn", "std/Activation.prn"}) {
     const lang::LangResult result = compile("import \"" + std::string(path) + "\";\n" + rest);

@@ -40,6 +40,9 @@ TEST_CASE("no model at all") {
   for (const char* text : {"", "\n", "not a model", "\xff\xff\xff\xff"})
     CHECK_FALSE(import_bytes(text).ok());
   CHECK(import_bytes("not a model").error().id() == Diag::kOnnxMalformed);
+  const std::string bytes = small().bytes();
+  const std::string said = import_bytes(bytes.substr(0, bytes.size() / 2)).error().message();
+  CHECK(said.find("no model, or a part of one") != std::string::npos);
   CHECK_FALSE(read_model("/nonexistent/model.onnx").ok());
   CHECK_FALSE(read_model("/").ok());
 }

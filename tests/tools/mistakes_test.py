@@ -76,12 +76,15 @@ class Mistakes(command.CommandTest):
         for arguments, code, said, hint in (
             ([], 2, "a verb is required", "prunerc --help"),
             (["tun", "x.prn"], 2, "no verb 'tun'", "did you mean 'tune'"),
+            (["show", self.ops, "-D", "N=3", "-D", "M=2,N=4"], 2, "-D: gives 'N' twice", "--help"),
+            (["run", self.ops, "--op", "total", "--input", "A=ones", "--input", "A=zeros"], 2, "--input: gives 'A' twice", "--help"),
+            (["show", "-e", "C[i] = A[i]", "-D", "i=4", "--dtype", "A=f16,A=f32"], 2, "--dtype: gives 'A' twice", "--help"),
             (["show", self.ops, "-D", "N="], 2, "needs NAME=VALUE, found 'N='", "--help"),
             (["tnue", "x.prn"], 2, "no verb 'tnue'", "did you mean 'tune'"),
             (["frobnicate"], 2, "no verb 'frobnicate'", "`prunerc --help` lists them"),
             (["db"], 2, "'prunerc db' needs a verb", "prunerc db --help"),
             (["db", "lss"], 2, "'prunerc db' has no verb 'lss'", "did you mean 'ls'"),
-            (["tune"], 2, "give an operator file or -e", "--help"),
+            (["tune"], 2, "give an operator file or -e", "prunerc tune --help"),
             (["tune", self.ops, "--trails", "3"], 2, "'prunerc tune' has no option '--trails'", "did you mean '--trials'"),
             (["tune", self.ops, "--trials", "many"], 2, "--trials: .*many.*not in range 0 to", "prunerc tune --help"),
             (["tune", self.ops, "--time", "soon"], 2, "needs a duration such as 90s", "--help"),
@@ -117,7 +120,8 @@ class Mistakes(command.CommandTest):
             (["show", bad], r"bad\.prn:1:48: error: 'C' is not defined", "--stage ast"),
             (["show", prc], r"bad\.prc:1:\d+: error: ", "prints a program in this form"),
             (["show", self.ops], "choose one by --op: 'dense'", "--stage ast"),
-            (["show", self.ops, "--op", "dens"], "no operator is called 'dens'", "--stage ast"),
+            (["show", self.ops, "--op", "dens"], "no operator is called 'dens'; did you mean 'dense'", "--stage ast"),
+            (["show", self.ops, "--op", "conv"], "no operator is called 'conv'; there are 'dense', ", "--stage ast"),
             (["show", free], "bind it with -D N=", "--stage ast"),
             (["show", free, "-D", "Q=4"], "has no parameter 'Q'", None),
             (["show", free, "-D", "n=4"], "did you mean 'N'", None),
@@ -135,6 +139,12 @@ class Mistakes(command.CommandTest):
         self.assertEqual(1, said.count("error:"), said)
         self.assertIn("expected ';'", said)
 
+    def test_a_net_for_a_gpu_is_answered_with_its_operators(self):
+        net = self.write("net.prn", "op f<N>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i]; }\n"
+                         "net n(x: f32[4]) -> (y: f32[4]) { y = f(x); }\n")
+        for form, code, said in ((".so", 1, "runs on CPUs, not on 'cuda:sm_80'"), (".cu", 2, "for CPUs, not 'n.cu'")):
+            self.check(["compile", net, "--target", "cuda:sm_80", "-o", "n" + form], code, said, "--stage fused|--help")
+
     def test_in_arrays(self):
         with open(self.path("f64.npy"), "wb") as file:
             file.write(npy([40], "<f8", bytes(320)))
@@ -146,7 +156,8 @@ class Mistakes(command.CommandTest):
             ([*total, "--input", "A=@none.npy"], 5, "cannot read 'none.npy'", "check that the path exists"),
             ([*total, "--input", "A=ones", "--input", "Z=ones"], 1, "has no input 'Z'", "prints inputs and outputs"),
             ([*total, "--input", "A=rand:dice"], 2, "unknown fill 'rand:dice'; known: zeros", None),
-            ([*total, "--input", "Z=ones"], 1, "has no input 'Z'", "prints inputs and outputs"),
+            ([*total, "--output", "Z=z.npy"], 1, "'total' has no output 'Z'; it has 'T'", "prints inputs and outputs"),
+            ([*total, "--input", "Z=ones"], 1, "has no input 'Z'; it has 'A'", "prints inputs and outputs"),
             (total, 2, "'A' .* is missing; give A=@file.npy", "--help"),
             ([*total, "--input", "A=f64.npy"], 2, "'f64.npy' is no fill; did you mean A=@f64.npy", "--help"),
             ([*total, "--input", "A=gone.npy"], 2, "did you mean A=@gone.npy", "--help"),

@@ -284,6 +284,15 @@ TEST_CASE("a net that no memory holds says so") {
   CHECK(network.error().id() == Diag::kKernelArguments);
 }
 
+TEST_CASE("a net is of CPUs, whether this machine has the GPU or not") {
+  for (const char* name : {"cuda:sm_80", "cuda-host:sm_80"}) {
+    const Result<Network> network =
+        Network::build(load(kText).net, {*ir::target_from_string(name), 1}, heuristic);
+    REQUIRE(!network.ok());
+    CHECK(network.error().id() == Diag::kNetTarget);
+  }
+}
+
 TEST_CASE("equal calls are one task, whichever operator they name") {
   const std::string ops = std::string(kText).substr(0, std::string(kText).find("net swish"));
   const net::Net net = load(ops + R"(

@@ -71,7 +71,7 @@ class Onnx(command.CommandTest):
         ports = m.message(11, named) + m.message(12, m.port("y", []))
         relu = m.number(1, 8) + m.message(7, m.message(1, m.node("Relu", ["x"], "y")) + m.message(2, "g") + ports)
         model = self.write_model("relu.onnx", relu + m.message(8, m.number(2, 17)))
-        self.assertIn("without a value: batch; give -D NAME=N", self.prunerc("run", model, expect=1).err)
+        self.assertIn("without a value: batch; give -D batch=N", self.prunerc("run", model, expect=1).err)
         self.assertIn("f32[3]", self.prunerc("run", model, "-D", "batch=3", "--input", "x=ones").out)
         write_npy(self.path("x.npy"), "<f4", (5,), [1, -1, 2, -2, 3])
         self.assertIn("f32[5] = 1, 0, 2, 0, 3", self.prunerc("run", model, "--input", "x=@x.npy").out)

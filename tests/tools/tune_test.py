@@ -161,6 +161,12 @@ class Tune(command.CommandTest):
         self.assertGreater(task["trials"], 0)
         self.assertLess(time.monotonic() - start, 30)
 
+    def test_a_time_too_short_for_a_trial_is_said_where_a_record_is_there(self):
+        self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2")
+        result = self.prunerc("tune", self.ops, "--op", "dense", "--time", "1ms", "--json")
+        self.assertEqual(0, result.json()["trials"])
+        self.assertIn("no time was left to measure 'dense' anew: give more --time", result.err)
+
     def test_time_is_a_deadline_for_verification_and_finals_too(self):
         start = time.monotonic()
         result = self.prunerc("tune", self.ops, "--op", "dense", "-D", "M=384,N=384,K=384", "--time", "4s", "--json")

@@ -1,5 +1,6 @@
 // The embeddable API: load an operator, tune it, compile it, run it. //:prunerc is this library.
 //
+//   if (const auto status = prunerc::serve_worker(argc, argv)) return *status;  // first in main
 //   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn"});
 //   prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
 //   prunerc::search::TuneReport report = *session.tune({&op, 1}, {.trials = 200});

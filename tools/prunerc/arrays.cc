@@ -1,7 +1,5 @@
 #include "tools/prunerc/arrays.h"
 
-#include "tools/prunerc/cli.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,18 +11,6 @@
 
 namespace prunerc::cli {
 namespace {
-
-Result<Named> named(const std::vector<std::string>& words, const char* option) {
-  Named found;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return error(Diag::kUsageOption, option, fmt::format("needs NAME=..., found '{}'", word));
-    }
-    found[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return found;
-}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
@@ -123,14 +109,17 @@ void add_shapes(const Arrays& arrays, OperatorRequest* request) {
 
 Result<void> check_names(const std::string& owner, const std::vector<Port>& ports,
                          const Arrays& arrays) {
-  for (const auto& [names, is_input] :
+  for (const auto& [given, is_input] :
        {std::pair(&arrays.inputs, true), {&arrays.outputs, false}}) {
-    for (const auto& [name, value] : *names) {
-      bool is_known = false;
-      for (const Port& port : ports) is_known |= port.name == name && port.is_input == is_input;
-      if (is_known) continue;
-      return error(Diag::kUsageUnknownTensor, owner, std::string(is_input ? "input" : "output"),
-                   name);
+    std::vector<std::string> known;
+    for (const Port& port : ports) {
+      if (port.is_input == is_input) known.push_back(port.name);
+    }
+    for (const auto& [name, value] : *given) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      return error(Diag::kUsageUnknownTensor, owner,
+                   fmt::format("{} '{}'", is_input ? "input" : "output", name),
+                   known.empty() ? "none" : fmt::format("'{}'", fmt::join(known, "', '")));
     }
   }
   return {};

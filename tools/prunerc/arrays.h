@@ -7,6 +7,7 @@
 #include "ir/support/result.h"
 #include "tools/driver/npy.h"
 #include "tools/driver/prunerc.h"
+#include "tools/prunerc/cli.h"
 
 #include <CLI/CLI.hpp>
 
@@ -16,8 +17,6 @@
 
 namespace prunerc::cli {
 
-/// What is given for a name: "@a.npy", a fill, or a file to write.
-using Named = std::map<std::string, std::string>;
 /// Open .npy files, by the name of their input.
 using Files = std::map<std::string, NpyFile>;
 

@@ -16,18 +16,9 @@
 namespace prunerc::cli {
 namespace {
 
-// "N=3,M=4" or "N=3": name and value pairs of a repeated option.
-Result<std::vector<std::pair<std::string, std::string>>> pairs(
-    const std::vector<std::string>& words, const char* option) {
-  std::vector<std::pair<std::string, std::string>> found;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
-      return error(Diag::kUsageOption, option, fmt::format("needs NAME=VALUE, found '{}'", word));
-    }
-    found.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-  }
-  return found;
+// Of two values of one name nobody would know which counts.
+Error given_twice(const char* option, const std::string& name) {
+  return error(Diag::kUsageOption, option, fmt::format("gives '{}' twice", name));
 }
 
 // "M=3,N=3" or "seq=32,64,batch=1": values by name, those of a list in order.
@@ -49,8 +40,8 @@ Result<void> bind(const std::string& option, OperatorRequest* request) {
     found.emplace_back(word.substr(0, equals), std::vector<std::string>{word.substr(equals + 1)});
   }
   for (auto& [name, values] : found) {
-    request->bindings.erase(name);
-    request->lists.erase(name);
+    if (request->bindings.contains(name) || request->lists.contains(name))
+      return given_twice("-D", name);
     if (values.size() == 1) {
       request->bindings[name] = values[0];
     } else {
@@ -61,6 +52,7 @@ Result<void> bind(const std::string& option, OperatorRequest* request) {
 }
 
 std::atomic<bool> interrupted{false};
+std::string verb_name = "VERB";  // that runs
 
 void on_interrupt(int) {
   interrupted.store(true);
@@ -84,6 +76,18 @@ std::string_view hint_of_text(std::string_view message) {
 }
 
 }  // namespace
+
+Result<Named> named(const std::vector<std::string>& words, const char* option) {
+  Named found;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size())
+      return error(Diag::kUsageOption, option, fmt::format("needs NAME=VALUE, found '{}'", word));
+    const std::string name = word.substr(0, equals);
+    if (!found.emplace(name, word.substr(equals + 1)).second) return given_twice(option, name);
+  }
+  return found;
+}
 
 const std::atomic<bool>& catch_interrupts() {
   std::signal(SIGINT, on_interrupt);
@@ -169,12 +173,12 @@ Result<OperatorRequest> OperatorOptions::request() const {
   for (const std::string& word : dtypes) {
     const std::size_t equals = word.find('=');
     const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
-    request.dtypes[name] = equals == std::string::npos ? word : word.substr(equals + 1);
+    const std::string type = equals == std::string::npos ? word : word.substr(equals + 1);
+    if (!request.dtypes.emplace(name, type).second)
+      return given_twice("--dtype", name.empty() ? "all inputs" : name);
   }
-  PRUNERC_TRY(const auto shaped, pairs(shapes, "--shape"));
-  for (const auto& [name, value] : shaped) request.shapes[name] = value;
-  PRUNERC_TRY(const auto known, pairs(constants, "--const"));
-  for (const auto& [name, value] : known) request.constants[name] = value;
+  PRUNERC_TRY(request.shapes, named(shapes, "--shape"));
+  PRUNERC_TRY(request.constants, named(constants, "--const"));
   request.partial = partial;
   request.passes = passes;
   request.no_passes = no_passes;
@@ -388,6 +392,8 @@ std::string_view hint_of(const Error& error) {
   }
 }
 
+void set_verb(std::string name) { verb_name = std::move(name); }
+
 int fail(std::string_view message, std::string_view hint, ExitCode code) {
   // A rendered source diagnostic stands for itself: "file:line:col: error: ...".
   const bool is_rendered = message.find(": error: ") != std::string_view::npos;
@@ -396,7 +402,11 @@ int fail(std::string_view message, std::string_view hint, ExitCode code) {
   return code;
 }
 
-int fail(const Error& error, ExitCode code) { return fail(error.message(), hint_of(error), code); }
+int fail(const Error& error, ExitCode code) {
+  std::string hint(hint_of(error));
+  if (const std::size_t at = hint.find("VERB"); at != hint.npos) hint.replace(at, 4, verb_name);
+  return fail(error.message(), hint, code);
+}
 int fail(const Error& error) { return fail(error, exit_code(error)); }
 
 ExitCode exit_code(const Error& error) {

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ enum ExitCode : int {
   kCacheMiss = 6,
   kInterrupted = 130,
 };
+
+/// What an option gives for names: "@a.npy", a fill, "64x64", a file to write.
+using Named = std::map<std::string, std::string>;
+/// Of an option that may be repeated. Errors: UsageOption (no NAME=VALUE, or a name twice).
+Result<Named> named(const std::vector<std::string>& words, const char* option);
 
 /// Puts the options that were declared since the last call under one heading of the help page.
 void in_group(CLI::App& verb, const char* heading);
@@ -126,6 +132,8 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 /// Exit code of a failed choice: a script that cannot be applied is bad input.
 ExitCode choice_code(const Error& error, const MachineOptions& machine);
 
+/// The verb that runs, "db ls": what hints name.
+void set_verb(std::string name);
 /// Prints "error: message" to stderr (or the message alone if it already has a place) and, where
 /// hints.def has one, "hint: what to do next"; gives the exit code, by default exit_code(error).
 int fail(const Error& error, ExitCode code);

@@ -27,10 +27,16 @@ int print_debug_help() {
   return kSuccess;
 }
 
-// What was meant by a command line that CLI11 refuses: the verb as far as it was read.
-int explain(const CLI::ParseError& e, const CLI::App& program) {
+// The verb of the command line, as far as it was read.
+const CLI::App* verb_of(const CLI::App& program) {
   const CLI::App* verb = &program;
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
+  return verb;
+}
+
+// What was meant by a command line that CLI11 refuses.
+int explain(const CLI::ParseError& e, const CLI::App& program) {
+  const CLI::App* verb = verb_of(program);
   const std::string help =
       fmt::format("`prunerc {}{}--help`", full_name(*verb), full_name(*verb).empty() ? "" : " ");
   const bool has_verbs = !verb->get_subcommands({}).empty();
@@ -70,6 +76,7 @@ int run(int argc, char** argv) {
     return e.get_exit_code() == 0 ? app.exit(e) : explain(e, app);
   }
   if (help_debug) return print_debug_help();
+  set_verb(full_name(*verb_of(app)));
   if (!action) {
     return fail("a verb is required",
                 "`prunerc --help` lists them; `prunerc tune FILE.prn` finds a fast kernel", kUsage);

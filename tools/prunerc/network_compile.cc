@@ -54,8 +54,9 @@ Result<void> check_forms(const std::vector<std::string>& outputs) {
   for (const std::string& path : outputs) {
     const ExportForm form = *export_form_of(path);
     if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
-    return error(Diag::kUsageOption, "-o",
-                 fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path));
+    return error(
+        Diag::kUsageOption, "-o",
+        fmt::format("a net becomes .so, .a, .o, .h or .weights, for CPUs, not '{}'", path));
   }
   return {};
 }

@@ -222,15 +222,6 @@ const Node* Binder::bind_default(const AstParam& param) {
   return nullptr;
 }
 
-std::string list_names(const std::vector<std::string_view>& names) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
-  }
-  return names.size() > kShown ? text + ", ..." : text;
-}
-
 std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_view what,
                                             std::string_view advice) {
   const Node* node = bind(expr);
@@ -319,7 +310,9 @@ Tensor* Binder::bind_port(const AstPort& port, TensorRole role) {
 
 void Binder::bind_port_shape(const AstPort& port, Tensor& tensor) {
   for (const AstExpr* expr : port.shape) {
+    in_shape_ = true;
     const std::optional<int64_t> extent = constant_int(expr, "an extent");
+    in_shape_ = false;
     tensor.shape.push_back(extent.value_or(1));
     tensor.shape_ranges.push_back(expr->range);
     if (!extent) tensor.is_broken = true;

@@ -14,9 +14,6 @@
 
 namespace prunerc::lang {
 
-/// "'M', 'N'", the first few.
-std::string list_names(const std::vector<std::string_view>& names);
-
 /// What the caller fixes about an operator.
 struct BindOptions {
   std::map<std::string, std::string> bindings;         // parameter -> value, as -D gives them

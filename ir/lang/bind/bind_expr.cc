@@ -38,6 +38,7 @@ bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
     case Wanted::kType: return symbol.kind == SymbolKind::kTypeParam;
     case Wanted::kValue:
     case Wanted::kIndex:
+    case Wanted::kSize:
       return symbol.kind != SymbolKind::kFn && symbol.kind != SymbolKind::kTypeParam;
   }
   return false;
@@ -71,6 +72,11 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
   } else if (wanted == Wanted::kIndex) {
     diagnostic.message +=
         fmt::format("; an index stands on the left or in 'sum[{}] ...'", name.text);
+  } else if (wanted == Wanted::kSize) {
+    diagnostic.message += fmt::format("; a size is a number or a parameter: {}<{}=64>(...)",
+                                      ast_.name.text, name.text);
+  } else if (wanted == Wanted::kType) {
+    diagnostic.message += "; a type is one of " + list_names(candidates);
   } else if (wanted == Wanted::kFunction) {
     const std::string_view file = std_file_with_fn(name.text);
     if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);
@@ -163,7 +169,9 @@ const Node* Binder::bind_name(const AstExpr& expr) {
   if (frame_ == nullptr && ended != ended_.end()) {
     report_after_body(expr);
   } else {
-    report_unknown(expr.name, &expr == subscript_ ? Wanted::kIndex : Wanted::kValue);
+    report_unknown(expr.name, &expr == subscript_ ? Wanted::kIndex
+                              : in_shape_         ? Wanted::kSize
+                                                  : Wanted::kValue);
   }
   return nullptr;
 }

@@ -142,7 +142,7 @@ class Binder {
   const IndexVar* find_index(std::string_view name) const;
   const Symbol* find_symbol(std::string_view name) const;
   /// What a name that is not defined should have been.
-  enum class Wanted : uint8_t { kValue, kIndex, kTensor, kFunction, kType };
+  enum class Wanted : uint8_t { kValue, kIndex, kSize, kTensor, kFunction, kType };
   static bool is_candidate(const Symbol& symbol, Wanted wanted);
   void report_unknown(const AstName& name, Wanted wanted);
   void report_after_body(const AstExpr& expr);
@@ -184,6 +184,7 @@ class Binder {
   std::vector<SourceRange> operands_;  // right operands that are being bound
   const FnFrame* frame_ = nullptr;
   const AstExpr* subscript_ = nullptr;  // that is being bound
+  bool in_shape_ = false;               // a size of a port is
   uint32_t depth_ = 0;
 };
 

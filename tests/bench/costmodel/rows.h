@@ -48,6 +48,8 @@ std::vector<Row> frozen_rows(const ModelOptions& options);
 std::vector<Row> transfer_rows(const ModelOptions& options);
 /// Searches with the models against recorded times, beside the baselines.
 std::vector<Row> tuning_rows(const ModelOptions& options);
+/// What ModelOptions::strategies may name.
+std::vector<std::string> contestant_names();
 
 }  // namespace prunerc::bench
 

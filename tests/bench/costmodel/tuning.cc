@@ -258,6 +258,12 @@ std::vector<Contestant> wanted(const ModelOptions& options) {
 
 }  // namespace
 
+std::vector<std::string> contestant_names() {
+  std::vector<std::string> names;
+  for (const Contestant& c : kContestants) names.push_back(c.name);
+  return names;
+}
+
 std::vector<Row> tuning_rows(const ModelOptions& options) {
   ThreadPool threads(0);
   const Corpus corpus = bench_corpus(options);

@@ -160,9 +160,9 @@ Result<Network::Impl::Kernel> Network::Impl::load(codegen::Artifact artifact) {
 
 Result<Network> Network::build(net::Net net, const NetworkOptions& options,
                                const Schedules& schedules) {
-  PRUNERC_TRY_VOID(check_runs_here(options.target));
   if (options.target.kind != ir::TargetKind::kCpu)
-    return error(Diag::kUnsupported, "running a network for " + options.target.name);
+    return error(Diag::kNetTarget, options.target.name);
+  PRUNERC_TRY_VOID(check_runs_here(options.target));
   auto impl = std::make_unique<Impl>(std::move(net), options.target, options.threads);
   impl->memory = net::plan_memory(impl->net, options.reuse);
   impl->tasks = operators_of(impl->net, &impl->task_of_call);

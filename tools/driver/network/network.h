@@ -86,7 +86,7 @@ class Network {
   /// The scheduled program of an operator.
   using Schedules = std::function<Result<ir::Program>(const Operator& op)>;
 
-  /// Compiles each task once. Errors: those of `schedules`, compiling and loading; TargetNotHost.
+  /// Compiles each task once. Errors: those of `schedules`, compiling and loading; NetTarget; TargetNotHost.
   static Result<Network> build(net::Net net, const NetworkOptions& options,
                                const Schedules& schedules);
   Network(Network&&) noexcept;

@@ -113,9 +113,12 @@ int compile(const CompileVerb& verb) {
                 "lists what there is",
                 kCacheMiss);
   }
+  const bool is_told = choice->origin == Choice::Origin::kRecord ||
+                       choice->origin == Choice::Origin::kScript || !choice->note.empty();
+  const std::string note =
+      is_told ? choice->note : "there is no record, `prunerc tune` finds a faster one";
   fmt::print(stderr, "target: {}\nschedule: {}{}{}{}\n", describe(session->target()),
-             to_string(choice->origin), recipe_text(*choice), choice->note.empty() ? "" : "; ",
-             choice->note);
+             to_string(choice->origin), recipe_text(*choice), note.empty() ? "" : "; ", note);
   Result<Exported> exported = Exported::make(*session, *op, *choice, {.symbol = verb.symbol});
   if (!exported.ok()) return fail(exported.error(), kUsage);
   const Result<void> written = write_all(*exported, *outputs);

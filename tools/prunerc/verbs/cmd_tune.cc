@@ -326,11 +326,15 @@ void print_lateness(const TuneVerb& verb, const CommandTime& time) {
              time.late_s(), verb.time);
 }
 
-// Times that were taken beside other work: upper bounds, which the next quiet run replaces.
-void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
+void print_notes(const TuneVerb& verb, const search::TuneReport& report) {
+  if (verb.quiet) return;
   for (const search::TaskReport& t : report.tasks) {
-    if (!t.slowed || verb.quiet) continue;
-    fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n", t.name);
+    // Upper bounds, which the next quiet run replaces.
+    if (t.slowed)
+      fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n",
+                 t.name);
+    if (t.stop == search::StopReason::kTime && t.trials == 0 && t.best_ns > 0)
+      fmt::print(stderr, "note: no time was left to measure '{}' anew: give more --time\n", t.name);
   }
 }
 
@@ -452,8 +456,8 @@ int tune(const TuneVerb& verb) {
     report->cancelled |= options.cancel->load();
   }
   print_lateness(verb, time);
-  print_slowed(verb, *report);
-  print_left_asides(verb, *report);
+    print_notes(verb, *report);
+    print_left_asides(verb, *report);
   return show_report(verb, *report, shares, session->database().path(),
                      is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);
@@ -489,7 +493,8 @@ void add_tune(CLI::App& verb, Action& action) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   verb.add_option(
           "--time", args->time,
-          "end after this long, measuring the winner and verifying it included: 90s, 10m, 1h")
+          "end after this long, measuring the winner and verifying it included, or one long "
+          "verification later: 90s, 10m, 1h")
       ->type_name("DURATION");
   verb.add_option("--early-stop", args->early_stop,
                   "end an operator after so many trials without a gain")
