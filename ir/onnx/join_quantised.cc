@@ -45,6 +45,15 @@ bool is_all_zero(const Constant& constant) {
   return true;
 }
 
+// A Resize that only moves elements: a window may reach beyond the image.
+bool is_nearest(const Node& node) {
+  const Attribute *const mode = find_attribute(node, "mode"), *const places = find_attribute(
+                                                                  node,
+                                                                  "coordinate_transformation_mode");
+  return is_own(node, "Resize") && (mode == nullptr || mode->s == "nearest") &&
+         (places == nullptr || places->s != "tf_crop_and_resize");
+}
+
 bool is_moderate(const Constant& scale) {
   const double number = number_of(scale);
   return number >= kLeastScale && number <= kMostScale;
@@ -108,7 +117,8 @@ class Joiner {
     if (is_own(node, "GlobalAveragePool")) join_average(node);
     if (is_own(node, "Concat")) join_concat(node);
     const auto moves = [&](std::string_view op) { return is_own(node, op); };
-    if (std::any_of(std::begin(kMoves), std::end(kMoves), moves)) join_move(node);
+    if (is_nearest(node) || std::any_of(std::begin(kMoves), std::end(kMoves), moves))
+      join_move(node);
     return {};
   }
 

@@ -178,6 +178,21 @@ TEST_CASE("what moves elements moves bytes if both sides have one scale") {
   check_joined(c, "op reshape(X: u8[2,3])");
 }
 
+TEST_CASE("images are resized as bytes where elements are the nearest ones") {
+  Case c;
+  c.op = "Resize";
+  c.operands = {{{1, 1, 2, 2}, {1, 200, 3, 4}}};
+  c.more = {"", "scales"};
+  std::string mode = "nearest";
+  c.finish = [&](ModelBuilder& model, ::onnx::NodeProto& node) {
+    model.floats("scales", {4}, {1, 1, 2, 2});
+    add_text(node, "mode", mode);
+  };
+  check_joined(c, "op resize(X: u8[1,1,2,2])");
+  mode = "linear";
+  check_in_floats(c);
+}
+
 Case product_of_two() {
   Case c;
   c.op = "MatMul";
