@@ -26,6 +26,16 @@ std::optional<Expr> drop_neutral(AstOp op, Expr lhs, Expr rhs) {
   return std::nullopt;
 }
 
+// A number, or an element that is the same at all places: a zero point, say.
+bool is_one_for_all(Expr fill) {
+  const auto is_number = [](Expr e) {
+    return e.as<ir::FloatImm>() != nullptr || e.as<ir::IntImm>() != nullptr;
+  };
+  const auto* load = fill.as<ir::Load>();
+  return is_number(fill) ||
+         (load != nullptr && std::all_of(load->indices.begin(), load->indices.end(), is_number));
+}
+
 bool same_point(const ir::Access& access, std::span<const Expr> indices) {
   for (size_t d = 0; d < indices.size(); ++d) {
     if (access.region[d].min.hash() != indices[d].hash()) return false;
@@ -151,7 +161,7 @@ Expr Emitter::emit_read(const Node* node, const StageScope& scope) {
 
 // The read of a copy of the tensor that is large enough for every subscript.
 std::optional<Expr> Emitter::padded_read(const Node* node, std::vector<Expr> indices, Expr fill) {
-  if (fill.as<ir::FloatImm>() == nullptr && fill.as<ir::IntImm>() == nullptr) return std::nullopt;
+  if (!is_one_for_all(fill)) return std::nullopt;
   const std::vector<Doubt>& doubts = proofs_.doubts.at(node);
   std::vector<ir::Interval> box;
   for (size_t d = 0; d < indices.size(); ++d) {

@@ -1,7 +1,6 @@
 #include "ir/onnx/import.h"
 
 #include "ir/onnx/importer.h"
-#include "ir/onnx/join_quantised.h"
 #include "ir/support/file.h"
 
 #include <fmt/format.h>
@@ -165,6 +164,11 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     return {};
   }
   if (!is_reachable) return leave_out(node, scope);
+  if (const auto joined = joined_.joined.find(&node); joined != joined_.joined.end()) {
+    const Value* const left = inputs[0];
+    if (left != nullptr && left->rank() > 0 && left->shape.back() > joined->second.most_summed)
+      return import_in_floats(joined->second, "sums that may leave 32 bits", scope);
+  }
   if (function != nullptr) {
     const Result<void> done = import_function(*function, node, std::move(inputs), scope);
     return done.ok() ? done : refuse(node, done.error(), scope);
@@ -174,15 +178,26 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
 
 Result<void> Importer::refuse(const Node& node, const Error& why, Scope& scope) {
   if (why.id() != Diag::kOnnxNode && why.id() != Diag::kOnnxOperand) return why;
-  const auto& text = std::get<std::string>(why.data().args[2]);
-  if (why.id() == Diag::kOnnxOperand) {
-    if (!first_operand_) first_operand_ = why;
-    miss(node, fmt::format("'{}' is known only at run time", text), scope);
-  } else {
-    misses_more_than_operands_ = true;
-    miss(node, text, scope);
-  }
+  const bool is_operand = why.id() == Diag::kOnnxOperand;
+  std::string text = std::get<std::string>(why.data().args[2]);
+  if (is_operand) text = fmt::format("'{}' is known only at run time", text);
+  if (const auto joined = joined_.joined.find(&node); joined != joined_.joined.end())
+    return import_in_floats(joined->second, text, scope);
+  if (is_operand && !first_operand_) first_operand_ = why;
+  misses_more_than_operands_ = misses_more_than_operands_ || !is_operand;
+  miss(node, std::move(text), scope);
   return {};
+}
+
+// What a row does not do on 8 bits is done as the model has it.
+Result<void> Importer::import_in_floats(const JoinedNode& joined, const std::string& why,
+                                        Scope& scope) {
+  note_in_floats(joined.written.front(), why);
+  return import_nodes(joined.written, scope);
+}
+
+void Importer::note_in_floats(const Node& node, const std::string& why) {
+  in_floats_[{printable_line(node.op), printable_line(why)}].push_back(printable_line(node.name));
 }
 
 void Importer::drop_calls(std::size_t first) {
@@ -325,21 +340,22 @@ Result<ImportedNet> Importer::run() {
   PRUNERC_TRY_VOID(add_given(scope));
   add_initializers(model_.graph, scope);
   PRUNERC_TRY_VOID(add_inputs(scope));
-  PRUNERC_TRY_VOID(import_nodes(model_.graph.nodes, scope));
+  for (const auto& [node, why] : joined_.in_floats) note_in_floats(*node, why);
+  PRUNERC_TRY_VOID(import_nodes(joined_.nodes.empty() ? model_.graph.nodes : joined_.nodes, scope));
   if (!missing_.empty() && !options_.partial) {
     if (first_operand_ && !misses_more_than_operands_) return *first_operand_;
     return error(Diag::kOnnxUnsupported, model_.path,
-                 fmt::format("  {}", fmt::join(missing_lines(), "\n  ")));
+                 fmt::format("  {}", fmt::join(lines_of(missing_), "\n  ")));
   }
   PRUNERC_TRY_VOID(add_outputs(scope));
   drop_dead();
   return finish();
 }
 
-std::vector<std::string> Importer::missing_lines() const {
+std::vector<std::string> Importer::lines_of(const NodesByReason& nodes_by_reason) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> lines;
-  for (const auto& [what, nodes] : missing_) {
+  for (const auto& [what, nodes] : nodes_by_reason) {
     std::string names;
     for (std::size_t i = 0; i < nodes.size() && i < kShown; ++i)
       names += fmt::format("{}'{}'", i == 0 ? "" : ", ", nodes[i]);
@@ -351,14 +367,8 @@ std::vector<std::string> Importer::missing_lines() const {
 }
 
 Result<ImportedNet> import_model(const Model& model, const ImportOptions& options) {
-  if (std::vector<Node> nodes = join_quantised(model); !nodes.empty()) {
-    Model joined = model;
-    joined.graph.nodes = std::move(nodes);
-    Result<ImportedNet> net = Importer(joined, options).run();
-    // What cannot be done in whole numbers can be in floats.
-    if (net.ok() && net->left_out.empty()) return net;
-  }
-  return Importer(model, options).run();
+  const JoinedNodes joined = join_quantised(model);
+  return Importer(model, options, joined).run();
 }
 
 }  // namespace prunerc::onnx

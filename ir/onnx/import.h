@@ -26,7 +26,8 @@ struct ImportedNet {
   std::vector<std::string> output_names;
   std::vector<std::string>
       fed_names;  ///< all inputs that the model does not give itself, in its order
-  std::vector<std::string> left_out;  ///< with `partial`: "NonMaxSuppression (2 nodes: ...): why"
+  std::vector<std::string> left_out;   ///< with `partial`: "NonMaxSuppression (2 nodes: ...): why"
+  std::vector<std::string> in_floats;  ///< what stands between quantisers and stays so, likewise
 };
 
 /// Errors: OnnxMalformed; OnnxDims (unbound, with the list); OnnxDimUnknown; UsageUnknownTensor,

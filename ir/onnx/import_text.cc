@@ -316,7 +316,8 @@ ImportedNet Importer::finish() {
           std::move(input_names_),
           std::move(output_names_),
           std::move(fed_names_),
-          missing_lines()};
+          lines_of(missing_),
+          lines_of(in_floats_)};
 }
 
 }  // namespace prunerc::onnx

@@ -3,6 +3,7 @@
 #define PRUNERC_IR_ONNX_IMPORTER_H_
 
 #include "ir/onnx/import.h"
+#include "ir/onnx/join_quantised.h"
 #include "ir/onnx/row.h"
 
 #include <array>
@@ -28,7 +29,8 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options) {
+  Importer(const Model& model, const ImportOptions& options, const JoinedNodes& joined)
+      : model_(model), options_(options), joined_(joined) {
     for (const Function& item : model.functions)
       functions_[{item.domain, item.name, item.overload}] = &item;
   }
@@ -58,8 +60,8 @@ class Importer {
   };
   /// Domain, name and overload of a function.
   using FunctionKey = std::array<std::string_view, 3>;
-  /// What has no row: by operator and reason, the nodes.
-  using Missing = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
+  /// By operator and reason, the nodes.
+  using NodesByReason = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
 
   Result<void> add_given(Scope& scope);
   Result<void> add_inputs(Scope& scope);
@@ -73,8 +75,10 @@ class Importer {
   Result<void> leave_out(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
                        Scope& scope);
-  /// Lists what a row cannot do. Errors: any other.
+  /// Lists what a row cannot do, or imports what the node stands for. Errors: any other.
   Result<void> refuse(const Node& node, const Error& why, Scope& scope);
+  Result<void> import_in_floats(const JoinedNode& joined, const std::string& why, Scope& scope);
+  void note_in_floats(const Node& node, const std::string& why);
   /// Calls from here on, of a row that was refused: their results are none.
   void drop_calls(std::size_t first);
   const Function* find_function(const Node& node) const;
@@ -102,11 +106,12 @@ class Importer {
                      const std::vector<Out>& outs, std::string_view body);
   std::optional<std::vector<const Value*>> fold(const std::string& op, const std::vector<Arg>& args,
                                                 const std::vector<Out>& outs);
-  std::vector<std::string> missing_lines() const;
+  static std::vector<std::string> lines_of(const NodesByReason& nodes_by_reason);
   std::string const_item(const Value& value, std::map<std::string, net::Weight>& weights) const;
 
   const Model& model_;
   const ImportOptions& options_;
+  const JoinedNodes& joined_;
   std::map<FunctionKey, const Function*> functions_;
   std::deque<Value> values_;
   std::map<std::tuple<const char*, int32_t, std::vector<int64_t>>, const Value*> held_;
@@ -122,7 +127,8 @@ class Importer {
   int64_t made_bytes_ = 0;  // of constants that the model does not hold
   std::unordered_map<std::string, int> next_number_;
   std::set<std::string> dims_, dims_unbound_;
-  Missing missing_;
+  NodesByReason missing_;    // what has no row
+  NodesByReason in_floats_;  // products between quantisers
   std::vector<std::pair<std::string, const Value*>> read_by_missing_;
   std::map<std::string, std::string> typeless_;  // constants of types that we have not, and these
   std::optional<Error> first_operand_;

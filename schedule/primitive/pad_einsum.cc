@@ -1,7 +1,8 @@
 // pad_einsum(@B, [4]): a sum of products is rounded up by operands padded with 0. Needs: a
 // canonical nest; a sum from 0 of products of elements of different buffers, whose padding is known
-// to make each added product 0 (DESIGN.md, D24). After: what is beyond the output is dropped; which
-// copies there are depends on the multiples, never on extents.
+// to make each added product 0 (DESIGN.md, D24); padded variables alone in their subscripts. After:
+// what is beyond the output is dropped; which copies there are depends on the multiples, never on
+// extents.
 //   for k in 6 { block @B [v: R(6) = k] { init { C[0] = 0f32 } C[0] = C[0] + A[v]*W[v] } }
 // ~>
 //   block "A_pad" @B1 [v0: S(8) = ax0] { A_pad[v0] = select(v0 < 6, A[v0], 0f32) }  W_pad alike
@@ -9,6 +10,7 @@
 #include "ir/analysis/region.h"
 #include "ir/arith/simplify.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 #include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/dataflow.h"
@@ -27,10 +29,13 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-// One operand: for each dimension the block's variable that is its subscript, or a constant.
+/// Of a dimension: its subscript is a constant; or of variables that are not padded, a window say.
+constexpr int kConstant = -1, kWindow = -2;
+
+// One operand: for each dimension the block's variable that is its subscript, or one of the above.
 struct Factor {
   BufferId buffer;
-  std::vector<int> iters;  // -1: constant
+  std::vector<int> iters;
   std::vector<Expr> indices;
 };
 
@@ -61,6 +66,7 @@ class EinsumPlanner {
   Error unfit(std::string what) const {
     return error(Diag::kEinsumForm, block_->id, std::move(what));
   }
+  bool is_padded_by(Expr index) const;
   Result<Factor> operand(BufferId buffer, std::span<const Expr> indices);
   Result<void> factors(Expr e);
   Result<void> find_operands();
@@ -74,17 +80,28 @@ class EinsumPlanner {
   EinsumPlan plan_;
 };
 
+// By multiples, not by extents.
+bool EinsumPlanner::is_padded_by(Expr index) const {
+  for (std::size_t i = 0; i < block_->iters.size(); ++i) {
+    if (plan_.multiples[i] != 1 && mentions(index, block_->iters[i].var->id)) return true;
+  }
+  return false;
+}
+
 Result<Factor> EinsumPlanner::operand(BufferId buffer, std::span<const Expr> indices) {
   Factor out{buffer, {}, {indices.begin(), indices.end()}};
   for (Expr index : indices) {
-    int found = -1;
+    int found = kConstant;
     for (std::size_t i = 0; i < block_->iters.size(); ++i) {
       const Var* var = index.as<Var>();
       if (var != nullptr && var->id == block_->iters[i].var->id) found = static_cast<int>(i);
     }
     if (found < 0 && !constant(index)) {
-      return unfit("a subscript of '" + std::string(program_.buffer(buffer).name) +
-                   "' is neither a variable nor a constant");
+      if (has_load(index) || is_padded_by(index)) {
+        return unfit("a subscript of '" + std::string(program_.buffer(buffer).name) +
+                     "' is no variable, but has one that is padded");
+      }
+      found = kWindow;
     }
     if (found >= 0 && std::count(out.iters.begin(), out.iters.end(), found) > 0) {
       return unfit("a variable stands twice in the subscripts of '" +
@@ -121,6 +138,9 @@ Result<void> EinsumPlanner::find_operands() {
     return unfit("0 is the identity of sums from 0 alone");
   }
   PRUNERC_TRY(plan_.output, operand(reducer->store->buffer, reducer->store->indices));
+  const std::vector<int>& written = plan_.output.iters;
+  if (std::find(written.begin(), written.end(), kWindow) != written.end())
+    return unfit("a subscript of the output is neither a variable nor a constant");
   PRUNERC_TRY_VOID(factors(reducer->update));
   for (const Factor& input : plan_.inputs) {
     for (const std::size_t writer : flow_.writers(input.buffer)) {
@@ -137,11 +157,16 @@ Result<void> EinsumPlanner::check_sizes() {
   for (const Factor& input : plan_.inputs) all.push_back(&input);
   for (const Factor* operand : all) {
     int64_t elements = 1;
-    for (const int i : operand->iters) {
-      if (i < 0) continue;
-      const auto at = static_cast<std::size_t>(i);
-      const int64_t by = plan_.multiples[at];
-      const int64_t padded = (plan_.extents[at] + by - 1) / by * by;
+    const std::vector<int64_t> shape = *constant_shape(program_.buffer(operand->buffer));
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const int i = operand->iters[d];
+      if (i == kConstant) continue;
+      int64_t padded = shape[d];
+      if (i >= 0) {
+        const auto at = static_cast<std::size_t>(i);
+        const int64_t by = plan_.multiples[at];
+        padded = (plan_.extents[at] + by - 1) / by * by;
+      }
       if (padded > kMaxExtent / elements) return unfit("a padded operand is too large");
       elements *= padded;
     }
@@ -259,11 +284,11 @@ class EinsumRewrite {
                          BufferRole::kIntermediate);
   }
 
-  // One variable per dimension with a variable; constants stay.
+  // One variable per dimension but for constants, which stay.
   std::vector<Expr> indices(const Factor& operand, std::span<const Expr> vars) const {
     std::vector<Expr> out = operand.indices;
     for (std::size_t d = 0, next = 0; d < out.size(); ++d) {
-      if (operand.iters[d] >= 0) out[d] = vars[next++];
+      if (operand.iters[d] != kConstant) out[d] = vars[next++];
     }
     return out;
   }
@@ -272,7 +297,7 @@ class EinsumRewrite {
     const DType dtype = program_.buffer(operand.buffer).dtype;
     std::vector<Expr> extents;
     for (std::size_t d = 0; d < operand.iters.size(); ++d) {
-      if (operand.iters[d] >= 0) extents.push_back(padded_extent(operand, d));
+      if (operand.iters[d] != kConstant) extents.push_back(padded_extent(operand, d));
     }
     const std::string name(b_.buffer(padded).name);
     NewNest nest = make_nest(b_, name, extents, [&](std::span<const Expr> vars) {

@@ -393,12 +393,15 @@ TEST_CASE("products of 8 bits as numbers") {
                                    {{5}, kI8},       {{5}}};
   const std::string text = text_of(model_of("MatMulIntegerToFloat", known));
   INFO(text);
-  CHECK(has(text, "= f32(acc[b0,i,j]) * m[j] + d[j];"));
+  // What zero points bring is taken off by sums of either operand.
+  CHECK(has(text,
+            "= f32(acc[b0,i,j] + (0 - i32(ZA)) * kb[j] + (0 - i32(ZB[j])) * ka[b0,i] + "
+            "6 * i32(ZA) * i32(ZB[j])) * m[j] + d[j];"));
   const std::string dynamic =
       text_of(model_of("DynamicQuantizeMatMul", {{{2, 4, 6}}, {{6, 5}, kI8}, {{5}}}));
   INFO(dynamic);
   CHECK(has(dynamic, "op dynamic_scale"));
-  CHECK(has(dynamic, "= f32(acc[b0,i,j]) * m[j];"));
+  CHECK(has(dynamic, "= f32(acc[b0,i,j] + (0 - i32(ZA)) * kb[j]) * m[j];"));
   const auto with = [&](std::size_t i, const Port& port) {
     std::vector<Port> ports = known;
     ports[i] = port;

@@ -44,6 +44,15 @@ inline std::string refusal_of(const ModelBuilder& builder) {
   return net.error().message();
 }
 
+/// Products between quantisers that are not imported as such, and why.
+inline std::vector<std::string> in_floats_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  REQUIRE(net.ok());
+  return net->in_floats;
+}
+
 /// The elements of a tensor that the importer computes.
 inline std::string computed(const ModelBuilder& builder, const std::string& name) {
   const Result<Model> model = parse_model(builder.bytes(), "test.onnx");

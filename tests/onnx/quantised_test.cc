@@ -109,7 +109,7 @@ void check_joined(const Case& c, const std::string& op) {
 bool is_joined(const ModelBuilder& builder) {
   const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
   REQUIRE(model.ok());
-  return !join_quantised(*model).empty();
+  return !join_quantised(*model).nodes.empty();
 }
 bool is_joined(const Case& c) { return is_joined(model_of(c)); }
 
@@ -237,6 +237,30 @@ TEST_CASE("what is not the same in whole numbers stays in floats") {
     model.input(name, {});
     CHECK_FALSE(is_joined(model));
   }
+}
+
+TEST_CASE("a product between quantisers that stays in floats is told with its reason") {
+  Case c = with_bias();
+  CHECK(in_floats_of(model_of(c)).empty());
+  const auto reason = [](const Case& of) { return in_floats_of(model_of(of)); };
+  const std::string head = "Conv (1 node: 'node_f'): ";
+  c.bias_scale[1] = 1;
+  CHECK(reason(c) == std::vector<std::string>{
+                         head + "a bias that is no constant of 32 bits with the sum's scale"});
+  c = {};
+  c.is_seen = true;
+  CHECK(reason(c) ==
+        std::vector<std::string>{
+            head + "a result that goes on in floats, or is quantised with several scales"});
+  c = {};
+  c.w_scale = {1e-38F, 1};
+  CHECK(reason(c) == std::vector<std::string>{head + "scales whose products f32 does not hold"});
+  c = gemm();
+  c.alpha = 2;
+  CHECK(reason(c) == std::vector<std::string>{"Gemm (1 node: 'node_f'): alpha or beta"});
+  // None is between quantisers.
+  c.is_apart = true;
+  CHECK(reason(c).empty());
 }
 
 TEST_CASE("a model that calls something else so is left as it is written") {

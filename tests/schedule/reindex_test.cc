@@ -203,7 +203,10 @@ TEST_CASE("sums of products are padded with zeros, or the reason is said") {
       {kOdd, "split(@L0, [5, 1])\npad_einsum(@B0, [4, 4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B9, [4, 4, 4])", "BlockNotFound"},
       {kFold, "pad_einsum(@B0, [4, 4])", "BlockOrderFixed"},
-      {kConv, "pad_einsum(@B1, [4, 1, 1, 4, 1, 1])", "EinsumForm"},
+      {kConv, "pad_einsum(@B1, [4, 1, 1, 3, 1, 1])", ""},
+      {kConv, "pad_einsum(@B1, [4, 1, 1, 3, 1, 1])\ncompute_inline(@B0)", ""},
+      {kConv, "pad_einsum(@B1, [1, 2, 1, 1, 1, 1])", "EinsumForm"},
+      {kConv, "pad_einsum(@B1, [1, 1, 1, 1, 2, 1])", "EinsumForm"},
       {kChain, "pad_einsum(@B0, [4])", "EinsumForm"},
   };
   for (const Case& c : cases) check(c);

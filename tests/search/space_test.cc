@@ -460,6 +460,22 @@ TEST_CASE("groups become axes in a convolution and its epilogue, and phases in a
   }
 }
 
+TEST_CASE("windows of few channels run on dot instructions, rounded up to whole groups") {
+  const ir::Program first = parse_or_die(
+      R"(program first(X: u8[9, 9, 3], F: i8[16, 3, 3, 3]) -> (Y: i32[4, 4, 16]) {
+  for h in 4 { for w in 4 { for f in 16 { for c in 3 { for r in 3 { for s in 3 {
+    block "Y" [vh: S(4) = h, vw: S(4) = w, vf: S(16) = f, vc: R(3) = c, vr: R(3) = r, vs: R(3) = s] {
+      init { Y[vh, vw, vf] = 0i32 }
+      Y[vh, vw, vf] = Y[vh, vw, vf] + i32(X[vh*2 + vr, vw*2 + vs, vc])*i32(F[vf, vc, vr, vs])
+  } } } } } } } })");
+  const Task task = make_task("first", first, ir::target_from_string("cpu:icelake-server").value());
+  const SearchSpace space = space_of(task);
+  CHECK(std::any_of(space.sketches.begin(), space.sketches.end(), [](const Sketch& sketch) {
+    return sketch.name == "narrow" &&
+           schedule::print(sketch.trace).find("pad_einsum") != std::string::npos;
+  }));
+}
+
 TEST_CASE("const operands are packed in blocks, in what is done once and costs nothing") {
   for (const char* name : {"gemm_const", "gemm_odd_const", "gemm_nt_const", "dense_relu_const",
                            "linear_relu_const", "conv2d_const", "conv2d_relu_const"}) {

@@ -90,6 +90,27 @@ class Onnx(command.CommandTest):
             self.assertIn("--stage fused", err)
         self.assertIn("not of a model", self.prunerc("tune", self.model, "--op", "x", "--trials", "1", expect=2).err)
 
+    def test_products_between_quantisers_that_stay_in_floats_are_told(self):
+        m = self.made
+
+        def byte(name, kind, dims, value):
+            return b"".join(m.number(1, d) for d in dims) + m.number(2, kind) + m.message(8, name) + m.message(9, bytes([value]))
+
+        nodes = [
+            m.node("QuantizeLinear", ["x", "s", "z"], "q"),
+            m.node("DequantizeLinear", ["q", "s", "z"], "d"),
+            m.node("DequantizeLinear", ["w", "s", "zero"], "e"),
+            m.node("Conv", ["d", "e"], "y"),
+        ]
+        constants = [m.tensor("s", [], [0.5]), byte("z", 2, [], 3), byte("w", 3, [1, 1, 1, 1], 2), byte("zero", 3, [], 0)]
+        graph = b"".join(m.message(1, one) for one in nodes) + b"".join(m.message(5, one) for one in constants) + m.message(2, "g")
+        graph += m.message(11, m.port("x", [1, 1, 2, 2])) + m.message(12, m.port("y", []))
+        model = self.write_model("quantised.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        run = self.prunerc("run", model, "--input", "x=ones")
+        self.assertIn("note: in floats, not in 8 bits: Conv (1 node: 'conv_y'): a result that goes on in floats", run.err)
+        self.assertIn("f32[1, 1, 2, 2] = 1, 1, 1, 1", run.out)
+        self.assertNotIn("in floats", self.prunerc("show", self.model, "--stage", "net").err)
+
     def test_what_the_hint_says_leads_to_an_operator(self):
         text = self.prunerc("show", self.model, "--stage", "fused").out
         operators = self.write("net.prn", text)

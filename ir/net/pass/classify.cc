@@ -203,12 +203,20 @@ class Classifier {
     return CallKind::kReduce;
   }
 
+  // A number, or the one element of a tensor.
+  static bool is_one_for_all(Expr fill) {
+    const auto* load = fill.as<Load>();
+    return !ir::has_load(fill) ||
+           (load != nullptr && std::all_of(load->indices.begin(), load->indices.end(),
+                                           [](Expr e) { return e.as<ir::IntImm>() != nullptr; }));
+  }
+
   // A copy with something else around it, which a reduction reads.
   bool has_padding() const {
     return std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
       const ir::Select* select = stage.value.as<ir::Select>();
       return !stage.reduces && select != nullptr && select->on_true.as<Load>() != nullptr &&
-             !ir::has_load(select->on_false) && !ir::has_load(select->condition) &&
+             is_one_for_all(select->on_false) && !ir::has_load(select->condition) &&
              program_.buffer(stage.store->buffer).role == ir::BufferRole::kIntermediate;
     });
   }

@@ -29,13 +29,14 @@ Result<std::string> by_side(Row& row, std::string_view name, const Value& value,
   return at(name, reads);
 }
 
-Result<IntegerSum> summed(Row& row, const ProductText& p, const Value& b, const Value* a_zero,
-                          const Value* b_zero, const Value* bias = nullptr) {
+Result<IntegerSum> summed(Row& row, const ProductText& p, const Value& a, const Value& b,
+                          const Value* a_zero, const Value* b_zero, const Value* bias = nullptr) {
   IntegerProduct q;
   q.target = fmt::format("{}", fmt::join(p.target, ","));
   q.reduced = "k";
   q.left = p.left;
   q.right = p.right;
+  q.left_value = &a;
   q.right_value = &b;
   q.right_name = "B";
   q.left_zero = a_zero;
@@ -118,7 +119,7 @@ Result<const Value*> integer_to_float(Row& row, const ToFloat& o) {
       (o.b_zero != nullptr && o.b_zero->dtype != o.b->dtype))
     return row.unsupported("a zero point of another type");
   PRUNERC_TRY(const ProductText p, product_text_of(row, *o.a, *o.b));
-  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *o.b, o.a_zero, o.b_zero));
+  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *o.a, *o.b, o.a_zero, o.b_zero));
   PRUNERC_TRY(const Factor factor, factor_of(row, p, *o.a_scale, *o.b_scale, nullptr));
   std::vector<Arg> args = {{"A", o.a}, {"B", o.b}};
   args.insert(args.end(), sum.args.begin(), sum.args.end());
@@ -140,7 +141,7 @@ Result<void> matmul_integer(Row& row) {
   PRUNERC_TRY(const Value* const b, row.need(1));
   if (!is_byte(*a) || !is_byte(*b)) return row.unsupported("operands of these types");
   PRUNERC_TRY(const ProductText p, product_text_of(row, *a, *b));
-  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *b, row.in(2), row.in(3)));
+  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *a, *b, row.in(2), row.in(3)));
   std::vector<Arg> args = {{"A", a}, {"B", b}};
   args.insert(args.end(), sum.args.begin(), sum.args.end());
   PRUNERC_TRY(
@@ -160,7 +161,7 @@ Result<void> qlinear_matmul(Row& row) {
   if (!is_byte(*a) || !is_byte(*b) || !is_byte(*y_zero))
     return row.unsupported("operands of these types");
   PRUNERC_TRY(const ProductText p, product_text_of(row, *a, *b));
-  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *b, a_zero, b_zero));
+  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *a, *b, a_zero, b_zero));
   std::vector<Arg> args = {{"A", a}, {"B", b}};
   args.insert(args.end(), sum.args.begin(), sum.args.end());
   PRUNERC_TRY(const Factor factor, factor_of(row, p, *a_scale, *b_scale, y_scale));
@@ -244,7 +245,8 @@ Result<void> qgemm(Row& row) {
               product_text_of(row, *a, *b, {row.attr_int("transA", 0) != 0, false},
                               {row.attr_int("transB", 0) != 0, false}));
   const bool is_by_column = c != nullptr && c->shape == std::vector<int64_t>{p.shape.back()};
-  PRUNERC_TRY(const IntegerSum sum, summed(row, p, *b, a_zero, b_zero, is_by_column ? c : nullptr));
+  PRUNERC_TRY(const IntegerSum sum,
+              summed(row, p, *a, *b, a_zero, b_zero, is_by_column ? c : nullptr));
   PRUNERC_TRY(const Factor factor,
               factor_of(row, p, *a_scale, *b_scale, y_scale, row.attr_float("alpha", 1)));
   std::vector<Arg> args = {{"A", a}, {"B", b}};

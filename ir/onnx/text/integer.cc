@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace prunerc::onnx {
 
 bool is_byte(const Value& value) {
@@ -76,6 +78,63 @@ Result<void> add_by_columns(Row& row, const IntegerProduct& p, const Value* bias
   return {};
 }
 
+/// Sums of an operand along the reduced index, and how they are read where the product reads the operand.
+struct DepthSums {
+  const Value* values;
+  std::string read;
+  int64_t depth;
+};
+
+// `read` is the operand's: "B[b0,k,j]".
+Result<DepthSums> depth_sums(Row& row, const IntegerProduct& p, const Value& operand,
+                             const std::string& read, std::string_view name) {
+  std::vector<std::string> subscripts = {""};
+  for (const char c : std::string_view(read).substr(read.find('[') + 1)) {
+    if (c == ']') break;
+    if (c == ',') {
+      subscripts.emplace_back();
+    } else {
+      subscripts.back() += c;
+    }
+  }
+  const auto k = std::find(subscripts.begin(), subscripts.end(), p.reduced) - subscripts.begin();
+  subscripts.erase(subscripts.begin() + k);
+  std::vector<int64_t> shape = operand.shape;
+  const int64_t depth = shape[static_cast<std::size_t>(k)];
+  shape.erase(shape.begin() + k);
+  std::vector<std::string> reads = index_list(operand.rank()), target = reads;
+  reads[static_cast<std::size_t>(k)] = "k";
+  target.erase(target.begin() + k);
+  PRUNERC_TRY(const Value* const sums,
+              row.call("depth_sums", {{"X", &operand}}, ir::DType::kI32, std::move(shape),
+                       fmt::format("{} = sum:i32[k] {};", at("Y", target), at("X", reads))));
+  return DepthSums{sums, at(name, subscripts), depth};
+}
+
+// (a - ZA) * (b - ZB), summed: a * b, less ZB for each a and ZA for each b, and ZA * ZB each time. What wraps on the way
+// comes back.
+Result<void> add_by_depth(Row& row, const IntegerProduct& p, bool has_left, bool has_right,
+                          IntegerSum& out) {
+  const auto add = [&](const std::string& term) {
+    out.more += (out.more.empty() ? "" : " + ") + term;
+  };
+  int64_t depth = 0;
+  if (has_left) {
+    PRUNERC_TRY(const DepthSums b, depth_sums(row, p, *p.right_value, p.right, "kb"));
+    out.args.push_back({"kb", b.values});
+    add(fmt::format("(0 - i32({})) * {}", p.left_zero_read, b.read));
+  }
+  if (has_right) {
+    PRUNERC_TRY(const DepthSums a, depth_sums(row, p, *p.left_value, p.left, "ka"));
+    out.args.push_back({"ka", a.values});
+    add(fmt::format("(0 - i32({})) * {}", p.right_zero_read, a.read));
+    depth = a.depth;
+  }
+  if (has_left && has_right)
+    add(fmt::format("{} * i32({}) * i32({})", depth, p.left_zero_read, p.right_zero_read));
+  return {};
+}
+
 }  // namespace
 
 Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* bias) {
@@ -87,19 +146,22 @@ Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* b
   const bool has_left = !is_zero(p.left_zero), has_right = !is_zero(p.right_zero);
   const bool by_columns = has_left && !has_right && p.right_value->known &&
                           !p.column_range.empty() && p.left_zero->num_elements() == 1;
+  const bool by_depth = !by_columns && p.left_value != nullptr;
   IntegerSum out;
   std::string left = p.left, right = p.right;
   if (has_left && (p.leaves_left || !by_columns)) out.args.push_back({"ZA", p.left_zero});
   if (p.leaves_left) left = fmt::format("({} or {})", left, has_left ? p.left_zero_read : "0");
-  if (has_left && !by_columns) left = fmt::format("(i32({}) - i32({}))", left, p.left_zero_read);
+  if (has_left && !by_columns && !by_depth)
+    left = fmt::format("(i32({}) - i32({}))", left, p.left_zero_read);
   if (has_right) {
     out.args.push_back({"ZB", p.right_zero});
-    right = fmt::format("(i32({}) - i32({}))", right, p.right_zero_read);
+    if (!by_depth) right = fmt::format("(i32({}) - i32({}))", right, p.right_zero_read);
   }
   const std::string target = p.target.empty() ? "" : fmt::format("[{}]", p.target);
   out.read = "acc" + target;
   out.statement = fmt::format("let {} = sum:i32[{}] {} * {};", out.read, p.reduced, left, right);
   PRUNERC_TRY_VOID(add_by_columns(row, p, bias, by_columns, out));
+  if (by_depth) PRUNERC_TRY_VOID(add_by_depth(row, p, has_left, has_right, out));
   return out;
 }
 

@@ -18,6 +18,9 @@ struct IntegerProduct {
   bool leaves_left = false;
   const Value* right_value = nullptr;
   std::string right_name;
+  /// "A", if left and right are reads of whole tensors with the one reduced index: then what zero points bring is
+  /// taken off by sums of either, and the products are of the bytes as they are.
+  const Value* left_value = nullptr;
   const Value *left_zero = nullptr, *right_zero = nullptr;  ///< null: none
   std::string left_zero_read, right_zero_read;  ///< of "ZA" and "ZB", where there are any
   /// Index and extent of the results that one column of the right gives, if each has one of its

@@ -186,7 +186,10 @@ class GpuTile {
     const auto num_operands = std::count_if(
         block->reads.begin(), block->reads.end(),
         [&](const ir::Access& access) { return access.buffer != block->writes[0].buffer; });
-    const bool is_product = fetched.size() == 2 && num_operands == 2 && inner_ > 1;
+    // Copies of windows would be those of whole images.
+    const bool is_product =
+        fetched.size() == 2 && num_operands == 2 && inner_ > 1 &&
+        std::all_of(block->reads.begin(), block->reads.end(), has_variable_subscripts);
     if (!is_product || axes.reduce.size() > 1) return std::vector<BlockId>();
     std::vector<Int> multiples(block->iters.size(), Int(1));
     multiples[static_cast<std::size_t>(axes.reduce[0].iter)] = reduce_tile_;

@@ -260,6 +260,8 @@ class GpuWgmma {
       multiples.emplace_back(multiple);
     }
     if (!pads) return {};
+    if (!std::all_of(block().reads.begin(), block().reads.end(), has_variable_subscripts))
+      return error(Diag::kUnsupported, std::string("windows that are padded"));
     const ir::BufferId result = block().writes[0].buffer;
     PRUNERC_TRY(const std::vector<BlockId> made, s_.pad_einsum(block_, multiples));
     padding_ = made;

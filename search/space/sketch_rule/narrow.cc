@@ -141,20 +141,23 @@ Result<Padded> pad(SketchContext& context, BlockId id, const NarrowProduct& prod
   return padded;
 }
 
-// Tasks of rows; what a row has lies side by side.
-Result<void> schedule_rows_copy(SketchContext& context, BlockId copy, std::size_t innermost) {
+// Tasks of rows; the `extent` elements of a row lie side by side.
+Result<void> schedule_rows_copy(SketchContext& context, BlockId copy, std::size_t innermost,
+                                int64_t extent) {
   std::vector<LoopId> loops = context.schedule.loops_of(copy);
   if (innermost >= loops.size()) {
     return error(Diag::kUnsupported, std::string("a copy of this operand"));
   }
+  const int64_t lanes = std::min<int64_t>(context.target.lanes(4), extent);
   std::rotate(loops.begin() + static_cast<std::ptrdiff_t>(innermost),
               loops.begin() + static_cast<std::ptrdiff_t>(innermost) + 1, loops.end());
   if (loops.size() > 1) PRUNERC_TRY_VOID(context.schedule.reorder(loops));
   PRUNERC_TRY(const std::vector<LoopId> parts,
-              context.schedule.split(loops.back(), {Int(-1), Int(context.target.lanes(4))}));
+              context.schedule.split(loops.back(), {Int(-1), Int(lanes)}));
   PRUNERC_TRY_VOID(context.schedule.vectorize(parts[1]));
   loops.back() = parts[0];
-  PRUNERC_TRY_VOID(parallelize(context, {loops[0]}));
+  if (loops.size() > 1) loops.pop_back();
+  PRUNERC_TRY_VOID(parallelize(context, loops));
   return {};
 }
 
@@ -248,12 +251,18 @@ Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct
     if (is_stage) {
       PRUNERC_TRY_VOID(s.compute_inline(copy));
     } else {
+      // What is padded is often a copy itself, with a border, say.
+      for (const BlockId before : s.producers(copy)) {
+        if (s.consumers(before).size() == 1) static_cast<void>(s.compute_inline(before).ok());
+      }
       const BlockFacts facts = facts_of(s, copy);
       if (facts.spatial.empty()) continue;
-      PRUNERC_TRY_VOID(schedule_rows_copy(context, copy, facts.spatial.size() - 1));
+      PRUNERC_TRY_VOID(
+          schedule_rows_copy(context, copy, facts.spatial.size() - 1, facts.spatial.back().extent));
     }
   }
-  if (copied.valid()) PRUNERC_TRY_VOID(schedule_rows_copy(context, copied, rows.depth));
+  if (copied.valid())
+    PRUNERC_TRY_VOID(schedule_rows_copy(context, copied, rows.depth, product.depth.extent));
   return schedule_panels(context, packed, panels, product);
 }
 

@@ -82,6 +82,8 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& m
   net.files = model.files;
   for (const std::string& line : imported.left_out)
     net.warnings += fmt::format("left out: {}\n", line);
+  for (const std::string& line : imported.in_floats)
+    net.warnings += fmt::format("note: in floats, not in 8 bits: {}\n", line);
   PRUNERC_TRY_VOID(run_passes(request, net));
   return net;
 }
