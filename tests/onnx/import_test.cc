@@ -509,7 +509,8 @@ TEST_CASE("an attribute that is not a number is said, not written") {
 TEST_CASE("a row says what it cannot do") {
   const Model model;
   const ImportOptions options;
-  Importer importer(model, options);
+  const JoinedNodes joined;
+  Importer importer(model, options, joined);
   Node node;
   node.op = "Relu";
   node.name = "first";
