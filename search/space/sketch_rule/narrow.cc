@@ -261,8 +261,10 @@ Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct
           schedule_rows_copy(context, copy, facts.spatial.size() - 1, facts.spatial.back().extent));
     }
   }
-  if (copied.valid())
-    PRUNERC_TRY_VOID(schedule_rows_copy(context, copied, rows.depth, product.depth.extent));
+  if (copied.valid()) {
+    const int64_t padded_depth = ceil_div(product.depth.extent, product.group) * product.group;
+    PRUNERC_TRY_VOID(schedule_rows_copy(context, copied, rows.depth, padded_depth));
+  }
   return schedule_panels(context, packed, panels, product);
 }
 
