@@ -347,6 +347,9 @@ TEST_CASE("averages of 8 bits") {
   CHECK(has(refusal_of(model_of("QLinearGlobalAveragePool",
                                 {{{2, 5}, kU8}, kScale, kZero, kScale, kZero})),
             "an operand without axes to average over"));
+  CHECK(has(refusal_of(model_of("QLinearGlobalAveragePool",
+                                {{{1, 2, 5, 1684301}, kU8}, kScale, kZero, kScale, kZero})),
+            "sums that may leave 32 bits"));
 }
 
 std::vector<Port> gemm_ports() {
@@ -389,7 +392,7 @@ TEST_CASE("products of 8 bits that do not fit are refused") {
 }
 
 TEST_CASE("products of 8 bits as numbers") {
-  const std::vector<Port> known = {{{2, 4, 6}, kU8}, {{6, 5}, kI8}, kScale, {{5}}, kZero,
+  const std::vector<Port> known = {{{2, 5, 6}, kU8}, {{6, 5}, kI8}, kScale, {{5}}, kZero,
                                    {{5}, kI8},       {{5}}};
   const std::string text = text_of(model_of("MatMulIntegerToFloat", known));
   INFO(text);
@@ -398,7 +401,7 @@ TEST_CASE("products of 8 bits as numbers") {
             "= f32(acc[b0,i,j] + (0 - i32(ZA)) * kb[j] + (0 - i32(ZB[j])) * ka[b0,i] + "
             "6 * i32(ZA) * i32(ZB[j])) * m[j] + d[j];"));
   const std::string dynamic =
-      text_of(model_of("DynamicQuantizeMatMul", {{{2, 4, 6}}, {{6, 5}, kI8}, {{5}}}));
+      text_of(model_of("DynamicQuantizeMatMul", {{{2, 5, 6}}, {{6, 5}, kI8}, {{5}}}));
   INFO(dynamic);
   CHECK(has(dynamic, "op dynamic_scale"));
   CHECK(has(dynamic, "= f32(acc[b0,i,j] + (0 - i32(ZA)) * kb[j]) * m[j];"));
@@ -409,11 +412,50 @@ TEST_CASE("products of 8 bits as numbers") {
   };
   CHECK(has(with(2, {{4}}), "several scales or zero points of the left matrix"));
   CHECK(has(with(4, {{}, kI8}), "a zero point of another type"));
+  CHECK(has(with(5, {{5}, kU8}), "a zero point of another type"));
   CHECK(has(with(3, {{4}}), "scales or zero points of another shape"));
   CHECK(has(with(6, {{4}}), "a bias of another shape or type"));
   CHECK(has(with(2, {{}, kF16}), "scales of another type than f32"));
   CHECK(has(refusal_of(model_of("DynamicQuantizeMatMul", {{{4, 6}, kF16}, {{6, 5}, kI8}, {{5}}})),
             "an operand of this type"));
+}
+
+TEST_CASE("a right matrix that changes is read once for few rows") {
+  const std::string text =
+      text_of(model_of("DynamicQuantizeMatMul", {{{2, 4, 6}}, {{6, 5}, kI8}, {{5}}}));
+  INFO(text);
+  CHECK(has(text, "sum:i32[k] (i32(A[b0,i,k]) - i32(ZA)) * B[k,j];"));
+  CHECK_FALSE(has(text, "op depth_sums"));
+  // Each matrix of a batch is read by its own rows.
+  const auto batched = [](int64_t rows) {
+    return text_of(model_of("MatMulIntegerToFloat",
+                            {{{4, rows, 6}, kU8}, {{4, 6, 5}, kI8}, kScale, kScale, kZero}));
+  };
+  CHECK(has(batched(8), "sum:i32[k] (i32(A[b0,i,k]) - i32(ZA)) * B[b0,k,j];"));
+  CHECK(has(batched(9), "sum:i32[k] A[b0,i,k] * B[b0,k,j];"));
+}
+
+TEST_CASE("a sum so long that its length leaves 32 bits wraps as it does") {
+  const int64_t depth = int64_t{1} << 31;
+  CHECK(has(text_of(model_of("MatMulIntegerToFloat",
+                             {{{9, depth}, kU8}, {{depth, 2}, kU8}, kScale, kScale, kZero, kZero})),
+            "(-2147483648) * i32(ZA) * i32(ZB)"));
+}
+
+TEST_CASE("zero points have the type of their operand") {
+  const auto refusal = [](const std::string& op, const std::vector<int64_t>& x,
+                          const std::vector<int64_t>& w, std::size_t other) {
+    std::vector<Port> ports = {{x, kU8}, kScale, kZero, {w, kU8}, kScale, kZero, kScale, kZero};
+    ports[other].type = kI8;
+    ModelBuilder model = model_of(op, ports);
+    node_of(model).clear_domain();
+    return refusal_of(model);
+  };
+  for (const std::size_t other : {2, 5}) {
+    CHECK(has(refusal("QLinearMatMul", {4, 6}, {6, 5}, other), "a zero point of another type"));
+    CHECK(has(refusal("QLinearConv", {1, 2, 3, 3}, {4, 2, 1, 1}, other),
+              "a zero point of another type"));
+  }
 }
 
 std::vector<Port> lstm_of_bytes() {

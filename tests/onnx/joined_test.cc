@@ -193,11 +193,12 @@ TEST_CASE("images are resized as bytes where elements are the nearest ones") {
   check_in_floats(c);
 }
 
-Case product_of_two() {
+Case product_of_two(int64_t rows = 9) {
   Case c;
   c.op = "MatMul";
-  c.operands = {{{2, 1, 3}, {0, 255, 7, 100, 31, 9}},
+  c.operands = {{{2, rows, 3}, {}},
                 {{2, 3, 2}, {9, 1, 250, 33, 8, 77, 100, 30, 4, 5, 255, 0}, 0.25F, 10}};
+  for (int i = 0; i < 6 * rows; ++i) c.operands[0].values.push_back((i * 37 + 11) % 256);
   c.y_scale = 4;
   c.y_zero = 9;
   return c;
@@ -221,6 +222,14 @@ TEST_CASE("products of two tensors that change are of bytes as they are") {
   Case in_floats = c;
   in_floats.is_apart = true;
   CHECK(numbers_of<float>(model_of(c)) == numbers_of<float>(model_of(in_floats)));
+}
+
+TEST_CASE("few rows of two tensors that change read the right one once") {
+  Case c = product_of_two(8);
+  check_joined(c, "sum:i32[k] (i32(A[b0,i,k]) - i32(");
+  CHECK_FALSE(has(text_of_case(c), "op depth_sums"));
+  c.operands[0].zero = 0;
+  check_joined(c, "sum:i32[k] A[b0,i,k] * B[b0,k,j]");
 }
 
 TEST_CASE("what cannot be of 8 bits stays in floats alone, and is told") {
@@ -252,6 +261,18 @@ TEST_CASE("a product of so many elements that sums may leave 32 bits stays in fl
                                 ? std::vector<std::string>{}
                                 : std::vector<std::string>{
                                       "MatMul (1 node: 'node_f'): sums that may leave 32 bits"}));
+  }
+}
+
+TEST_CASE("an average of so many elements that sums may leave 32 bits stays in floats") {
+  for (const int64_t count : {8421504, 8421505}) {
+    Case c;
+    c.op = "GlobalAveragePool";
+    c.operands = {{{1, 1, 1, count}, {}}};
+    c.is_known = false;
+    const ImportedNet net = import_of(model_of(c), false);
+    CHECK(has(net.text, "op qlinear_global_average_pool") == (count == 8421504));
+    CHECK(net.in_floats.size() == (count == 8421504 ? 0 : 1));
   }
 }
 

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -215,6 +218,8 @@ Result<void> qlinear_global_average_pool(Row& row) {
     reads[i] = fmt::format("k{}", i);
     over.push_back(reads[i]);
   }
+  if (count > std::numeric_limits<int32_t>::max() / 255)
+    return row.unsupported("sums that may leave 32 bits");
   PRUNERC_TRY(const Value* const factor,
               row.call("pool_scale", {{"sx", x.scale}, {"sy", y.scale}}, ir::DType::kF32, {},
                        fmt::format("Y = {} / ({} * {});", single_read("sx", *x.scale),

@@ -29,7 +29,8 @@ Result<std::string> by_channel(Row& row, std::string_view name, const Value& val
 
 Result<Summed> summed(Row& row, const Operands& o) {
   if (!is_byte(*o.x) || !is_byte(*o.f)) return row.unsupported("operands of these types");
-  if (o.x_zero != nullptr && o.x_zero->dtype != o.x->dtype)
+  if ((o.x_zero != nullptr && o.x_zero->dtype != o.x->dtype) ||
+      (o.f_zero != nullptr && o.f_zero->dtype != o.f->dtype))
     return row.unsupported("a zero point of another type");
   Summed out;
   PRUNERC_TRY(out.conv, conv_text_of(row, *o.x, *o.f));

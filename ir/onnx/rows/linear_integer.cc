@@ -29,14 +29,24 @@ Result<std::string> by_side(Row& row, std::string_view name, const Value& value,
   return at(name, reads);
 }
 
+// Rows of the result that one matrix of the right gives.
+int64_t rows_of(const ProductText& p, const Value& b) {
+  const std::size_t end = p.shape.size() - (p.has_column ? 1 : 0);
+  return product(p.shape, b.rank() <= 2 ? 0 : end - (p.has_row ? 1 : 0), end);
+}
+
 Result<IntegerSum> summed(Row& row, const ProductText& p, const Value& a, const Value& b,
                           const Value* a_zero, const Value* b_zero, const Value* bias = nullptr) {
+  if ((a_zero != nullptr && a_zero->dtype != a.dtype) ||
+      (b_zero != nullptr && b_zero->dtype != b.dtype))
+    return row.unsupported("a zero point of another type");
   IntegerProduct q;
   q.target = fmt::format("{}", fmt::join(p.target, ","));
   q.reduced = "k";
   q.left = p.left;
   q.right = p.right;
   q.left_value = &a;
+  q.rows = rows_of(p, b);
   q.right_value = &b;
   q.right_name = "B";
   q.left_zero = a_zero;
@@ -115,9 +125,6 @@ Result<const Value*> integer_to_float(Row& row, const ToFloat& o) {
   PRUNERC_TRY_VOID(check_single(row, {o.a_scale, o.b_scale}));
   if (o.a_scale->num_elements() != 1 || (o.a_zero != nullptr && o.a_zero->num_elements() != 1))
     return row.unsupported("several scales or zero points of the left matrix");
-  if ((o.a_zero != nullptr && o.a_zero->dtype != o.a->dtype) ||
-      (o.b_zero != nullptr && o.b_zero->dtype != o.b->dtype))
-    return row.unsupported("a zero point of another type");
   PRUNERC_TRY(const ProductText p, product_text_of(row, *o.a, *o.b));
   PRUNERC_TRY(const IntegerSum sum, summed(row, p, *o.a, *o.b, o.a_zero, o.b_zero));
   PRUNERC_TRY(const Factor factor, factor_of(row, p, *o.a_scale, *o.b_scale, nullptr));
@@ -231,8 +238,7 @@ Result<void> qgemm(Row& row) {
   const Value *const c = row.in(6), *const y_scale = row.in(7), *const y_zero = row.in(8);
   if (!is_byte(*a) || !is_byte(*b) || a->rank() != 2 || b->rank() != 2)
     return row.unsupported("operands that are no matrices of 8 bits");
-  if (a_zero->dtype != a->dtype || b_zero->dtype != b->dtype ||
-      (y_zero != nullptr && y_zero->dtype != a->dtype))
+  if (y_zero != nullptr && y_zero->dtype != a->dtype)
     return row.unsupported("a zero point of another type");
   PRUNERC_TRY_VOID(check_single(row, {a_scale, b_scale, y_scale}));
   if ((y_scale == nullptr) != (y_zero == nullptr))

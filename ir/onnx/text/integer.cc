@@ -37,6 +37,9 @@ std::string quantized(ir::DType dtype, std::string_view value, std::string_view 
 
 namespace {
 
+/// Products of so many rows take as long as it takes to read the right operand.
+constexpr int64_t kMaxFewRows = 8;
+
 std::string column_of(const IntegerProduct& p) {
   return p.column.empty() ? "" : fmt::format("[{}]", p.column);
 }
@@ -131,7 +134,8 @@ Result<void> add_by_depth(Row& row, const IntegerProduct& p, bool has_left, bool
     depth = a.depth;
   }
   if (has_left && has_right)
-    add(fmt::format("{} * i32({}) * i32({})", depth, p.left_zero_read, p.right_zero_read));
+    add(fmt::format("{} * i32({}) * i32({})", whole_text(static_cast<int32_t>(depth)),
+                    p.left_zero_read, p.right_zero_read));
   return {};
 }
 
@@ -146,7 +150,9 @@ Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* b
   const bool has_left = !is_zero(p.left_zero), has_right = !is_zero(p.right_zero);
   const bool by_columns = has_left && !has_right && p.right_value->known &&
                           !p.column_range.empty() && p.left_zero->num_elements() == 1;
-  const bool by_depth = !by_columns && p.left_value != nullptr;
+  // Sums of a right operand that changes read it once more.
+  const bool by_depth = !by_columns && p.left_value != nullptr &&
+                        (!has_left || p.right_value->known || p.rows > kMaxFewRows);
   IntegerSum out;
   std::string left = p.left, right = p.right;
   if (has_left && (p.leaves_left || !by_columns)) out.args.push_back({"ZA", p.left_zero});

@@ -21,6 +21,7 @@ struct IntegerProduct {
   /// "A", if left and right are reads of whole tensors with the one reduced index: then what zero points bring is
   /// taken off by sums of either, and the products are of the bytes as they are.
   const Value* left_value = nullptr;
+  int64_t rows = 1;  ///< with `left_value`: of the result, that read the same of the right
   const Value *left_zero = nullptr, *right_zero = nullptr;  ///< null: none
   std::string left_zero_read, right_zero_read;  ///< of "ZA" and "ZB", where there are any
   /// Index and extent of the results that one column of the right gives, if each has one of its
