@@ -168,6 +168,9 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     const Value* const left = inputs[0];
     if (left != nullptr && left->rank() > 0 && left->shape.back() > joined->second.most_summed)
       return import_in_floats(joined->second, "sums that may leave 32 bits", scope);
+    const std::optional<ir::DType> moved = joined->second.moved;
+    if (left != nullptr && moved && left->dtype != *moved)
+      return import_in_floats(joined->second, "a zero point of another type", scope);
   }
   if (function != nullptr) {
     const Result<void> done = import_function(*function, node, std::move(inputs), scope);
@@ -192,11 +195,15 @@ Result<void> Importer::refuse(const Node& node, const Error& why, Scope& scope) 
 // What a row does not do on 8 bits is done as the model has it.
 Result<void> Importer::import_in_floats(const JoinedNode& joined, const std::string& why,
                                         Scope& scope) {
-  note_in_floats(joined.written.front(), why);
-  return import_nodes(joined.written, scope);
+  PRUNERC_TRY_VOID(import_nodes(joined.written, scope));
+  note_in_floats(joined.written.front(), why, scope);
+  return {};
 }
 
-void Importer::note_in_floats(const Node& node, const std::string& why) {
+// Not of one that is left out.
+void Importer::note_in_floats(const Node& node, const std::string& why, const Scope& scope) {
+  const Value* const* const result = find(scope, node.outputs[0]);
+  if (result == nullptr || *result == nullptr) return;
   in_floats_[{printable_line(node.op), printable_line(why)}].push_back(printable_line(node.name));
 }
 
@@ -211,19 +218,13 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
                                const std::vector<const Value*>& inputs, Scope& scope) {
   const auto set = scope.opsets->find("");
   const int64_t opset = set == scope.opsets->end() ? 1 : set->second;
-  if (opset > kNewestOpset) {
-    miss(node,
-         fmt::format("operator set {}: export the model with {} or less", opset, kNewestOpset),
-         scope);
-    return {};
-  }
   const std::vector<Attribute> attributes = resolved(node, scope.attributes);
-  if (std::string why = unreadable(node, attributes, inputs); !why.empty()) {
-    misses_more_than_operands_ = true;
-    miss(node, std::move(why), scope);
-    return {};
-  }
   Row row(*this, node, opset, inputs, attributes);
+  const std::string why =
+      opset > kNewestOpset
+          ? fmt::format("operator set {}: export the model with {} or less", opset, kNewestOpset)
+          : unreadable(node, attributes, inputs);
+  if (!why.empty()) return refuse(node, row.unsupported(why), scope);
   Scope* const before = scope_;
   scope_ = &scope;
   const std::size_t first_value = values_.size(), first_call = calls_.size();
@@ -340,8 +341,8 @@ Result<ImportedNet> Importer::run() {
   PRUNERC_TRY_VOID(add_given(scope));
   add_initializers(model_.graph, scope);
   PRUNERC_TRY_VOID(add_inputs(scope));
-  for (const auto& [node, why] : joined_.in_floats) note_in_floats(*node, why);
   PRUNERC_TRY_VOID(import_nodes(joined_.nodes.empty() ? model_.graph.nodes : joined_.nodes, scope));
+  for (const auto& [node, why] : joined_.in_floats) note_in_floats(*node, why, scope);
   if (!missing_.empty() && !options_.partial) {
     if (first_operand_ && !misses_more_than_operands_) return *first_operand_;
     return error(Diag::kOnnxUnsupported, model_.path,

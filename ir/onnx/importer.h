@@ -78,7 +78,7 @@ class Importer {
   /// Lists what a row cannot do, or imports what the node stands for. Errors: any other.
   Result<void> refuse(const Node& node, const Error& why, Scope& scope);
   Result<void> import_in_floats(const JoinedNode& joined, const std::string& why, Scope& scope);
-  void note_in_floats(const Node& node, const std::string& why);
+  void note_in_floats(const Node& node, const std::string& why, const Scope& scope);
   /// Calls from here on, of a row that was refused: their results are none.
   void drop_calls(std::size_t first);
   const Function* find_function(const Node& node) const;
@@ -128,7 +128,7 @@ class Importer {
   std::unordered_map<std::string, int> next_number_;
   std::set<std::string> dims_, dims_unbound_;
   NodesByReason missing_;    // what has no row
-  NodesByReason in_floats_;  // products between quantisers
+  NodesByReason in_floats_;  // what stands between quantisers
   std::vector<std::pair<std::string, const Value*>> read_by_missing_;
   std::map<std::string, std::string> typeless_;  // constants of types that we have not, and these
   std::optional<Error> first_operand_;

@@ -20,8 +20,13 @@ constexpr int64_t kMostOfProduct = 255 * 255;
 constexpr int64_t kMostOfSum = std::numeric_limits<int32_t>::max();
 /// Elements of scales and biases that are looked at, of all products.
 constexpr int64_t kMaxRead = int64_t{1} << 26;
+/// Parts that are put together, in all nodes: each is three names.
+constexpr int64_t kMaxParts = int64_t{1} << 16;
 /// Of such scales products of two over a third keep all digits of f32, and bytes times one do.
 constexpr double kMostScale = 0x1p40, kLeastScale = 0x1p-40;
+/// Of an operand's scale over the result's, in a sum: what zero points bring to it is one number of f32, which
+/// cancels what the bytes bring. Up to here that is exact to 2^-6 of a step.
+constexpr double kMostRatio = 0x1p8;
 
 /// Operators that only say which element stands where, of their first operand.
 constexpr std::string_view kMoves[] = {"Reshape", "Flatten",      "Transpose",    "Squeeze",
@@ -123,17 +128,18 @@ class Joiner {
   }
 
   // In the place of the last of the nodes that it stands for.
-  void replace(const Node& node, const Requantised& to, Node made,
-               int64_t most_summed = std::numeric_limits<int64_t>::max()) {
+  JoinedNode& replace(const Node& node, const Requantised& to, Node made) {
     made.name = node.name;
     made.outputs = to.node != nullptr ? to.node->outputs : node.outputs;
-    Made item{std::move(made), {{node}, most_summed}};
+    Made item{std::move(made), {}};
+    item.joined.written.push_back(node);
     for (const Node* const more : {to.between, to.node}) {
       if (more != nullptr) item.joined.written.push_back(*more);
     }
     if (to.node != nullptr) gone_.insert(&node);
     if (to.between != nullptr) gone_.insert(to.between);
-    made_.emplace(to.node != nullptr ? to.node : &node, std::move(item));
+    const Node* const place = to.node != nullptr ? to.node : &node;
+    return made_.emplace(place, std::move(item)).first->second.joined;
   }
 
   // Weights of two axes or more, with a scale for all or for each place of an axis.
@@ -162,8 +168,9 @@ class Joiner {
     const Constant* const held = around_.constant(p.w.values);
     const bool is_empty = held != nullptr && held->num_elements() == 0;
     if (!p.is_conv && !p.is_gemm && p.w.is_plain() && !is_empty) return {};
-    return held == nullptr ? "a right operand that is no constant"
-                           : "weights of other than 8 bits, or of scales by another axis";
+    if (held != nullptr) return "weights of other than 8 bits, or of scales by another axis";
+    return p.is_conv || p.is_gemm ? "a right operand that is no constant"
+                                  : "a right operand of other than 8 bits, or of several scales";
   }
 
   // Whether the factors of sums, which are f32, keep their digits and are finite, also over the
@@ -262,7 +269,7 @@ class Joiner {
       most_summed = std::numeric_limits<int64_t>::max();
     }
     if (!are_normal(p)) return "scales whose products f32 does not hold";
-    replace(node, p.to, product_of(p), most_summed);
+    replace(node, p.to, product_of(p)).most_summed = most_summed;
     return {};
   }
 
@@ -296,6 +303,9 @@ class Joiner {
     const Requantised to = around_.requantised(node);
     const std::vector<Dequantised> x = of_one_type(node, 2, to);
     if (x.empty() || node.inputs.size() != 2 || !node.attributes.empty()) return;
+    for (const Dequantised& one : x) {
+      if (node.op == "Add" && number_of(*one.scale) > kMostRatio * number_of(*to.scale)) return;
+    }
     Node made = contrib(std::move(op));
     for (const Dequantised& one : x) append(made, one);
     append(made, to);
@@ -313,6 +323,9 @@ class Joiner {
   }
 
   void join_concat(const Node& node) {
+    const auto count = static_cast<int64_t>(node.inputs.size());
+    if (count > parts_left_) return;
+    parts_left_ -= count;
     const Requantised to = around_.requantised(node);
     const std::vector<Dequantised> x = of_one_type(node, node.inputs.size(), to);
     if (x.empty() || !has_only(node, {"axis"})) return;
@@ -332,12 +345,12 @@ class Joiner {
       return;
     Node made = node;
     made.inputs[0] = x[0].values;
-    replace(node, to, std::move(made));
+    replace(node, to, std::move(made)).moved = x[0].zero->dtype;
   }
 
   const Graph& graph_;
   const QuantisedGraph around_;
-  int64_t reads_left_ = kMaxRead;
+  int64_t reads_left_ = kMaxRead, parts_left_ = kMaxParts;
   std::unordered_map<const Node*, Made> made_;  // what stands in the place of a node
   std::unordered_set<const Node*> gone_;
 };

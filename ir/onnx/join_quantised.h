@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,8 @@ struct JoinedNode {
   std::vector<Node> written;  ///< as the model has it, in order
   /// Of a product of operands whose shapes the graph does not say: with a longer last axis of the left one sums may leave 32 bits.
   int64_t most_summed = std::numeric_limits<int64_t>::max();
+  /// Of a node that moves bytes: the type that its operand must have, which the graph does not say.
+  std::optional<ir::DType> moved;
 };
 
 struct JoinedNodes {

@@ -92,6 +92,7 @@ void QuantisedGraph::read_by(const Graph& graph, bool is_within) {
 }
 
 const Constant* QuantisedGraph::constant(const std::string& name) const {
+  if (name.empty()) return nullptr;
   const auto found = constants_.find(name);
   return found == constants_.end() ? nullptr : found->second;
 }

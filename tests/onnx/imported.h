@@ -4,6 +4,7 @@
 
 #include "ir/lang/lang.h"
 #include "ir/onnx/import.h"
+#include "ir/onnx/join_quantised.h"
 #include "tests/onnx/model_builder.h"
 
 #include <catch2/catch.hpp>
@@ -44,7 +45,14 @@ inline std::string refusal_of(const ModelBuilder& builder) {
   return net.error().message();
 }
 
-/// Products between quantisers that are not imported as such, and why.
+/// Asked directly: a join that the importer then refuses would leave the floats, too.
+inline bool is_joined(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  return !join_quantised(*model).nodes.empty();
+}
+
+/// What stands between quantisers and is not imported in 8 bits, and why.
 inline std::vector<std::string> in_floats_of(const ModelBuilder& builder) {
   const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
   REQUIRE(model.ok());

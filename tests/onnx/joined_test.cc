@@ -11,7 +11,7 @@
 namespace prunerc::onnx {
 namespace {
 
-constexpr int kU8 = 2, kI8 = 3;
+constexpr int kU8 = 2, kI8 = 3, kI32 = 6;
 
 struct Operand {
   std::vector<int64_t> shape;
@@ -123,6 +123,22 @@ TEST_CASE("a scale that f32 does not carry through stays in floats") {
   check_in_floats(c);
 }
 
+TEST_CASE("a sum whose operands are far above the result stays in floats") {
+  Case c = sum_of_two();
+  c.operands = {{{2}, {128, 100}, 1, 128}, {{2}, {128, 156}, 1, 128}};
+  for (const float y_scale : {0x1p-8F, 0x1p-9F, 0x1p-20F}) {
+    c.op = "Add";
+    c.y_scale = y_scale;
+    if (y_scale == 0x1p-8F) {
+      check_joined(c, "op qlinear_add");
+    } else {
+      check_in_floats(c);
+    }
+    c.op = "Mul";
+    check_joined(c, "op qlinear_mul");
+  }
+}
+
 TEST_CASE("what saturation does as well goes, Clip as Relu") {
   Case c = sum_of_two();
   c.after = "Relu";
@@ -152,6 +168,19 @@ TEST_CASE("averages of whole images and parts put together are of 8 bits") {
   c.operands = {{{2}, {0, 255}}, {{3}, {10, 2, 250}, 0.25F, 10}};
   c.finish = [](ModelBuilder&, ::onnx::NodeProto& node) { add_int(node, "axis", 0); };
   check_joined(c, "op requantize");
+}
+
+TEST_CASE("so many parts are not put together") {
+  Case c;
+  c.op = "Concat";
+  c.operands = {{{1}, {7}}};
+  c.finish = [](ModelBuilder&, ::onnx::NodeProto& node) { add_int(node, "axis", 0); };
+  ModelBuilder model = model_of(c);
+  ::onnx::NodeProto& parts = *model.graph().mutable_node(1);
+  while (parts.input_size() < 1 << 16) parts.add_input("f0");
+  CHECK(is_joined(model));
+  parts.add_input("f0");
+  CHECK_FALSE(is_joined(model));
 }
 
 TEST_CASE("what moves elements moves bytes if both sides have one scale") {
@@ -193,6 +222,22 @@ TEST_CASE("images are resized as bytes where elements are the nearest ones") {
   check_in_floats(c);
 }
 
+TEST_CASE("bytes of another type than their zero point are not moved") {
+  Case c;
+  c.op = "Transpose";
+  c.operands = {{{2, 3}, {}}};
+  c.is_known = false;
+  ModelBuilder model = model_of(c);
+  model.input("v", {2}).output("w");
+  model.node("Relu", {"v"}, {"w"});
+  CHECK(has(part_of(model).text, "op transpose"));
+  model.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(kI8);
+  const ImportedNet net = part_of(model);
+  CHECK_FALSE(has(net.text, "op transpose"));
+  REQUIRE(net.left_out.size() == 1);
+  CHECK(has(net.left_out[0], "DequantizeLinear (1 node"));
+}
+
 Case product_of_two(int64_t rows = 9) {
   Case c;
   c.op = "MatMul";
@@ -230,6 +275,60 @@ TEST_CASE("few rows of two tensors that change read the right one once") {
   CHECK_FALSE(has(text_of_case(c), "op depth_sums"));
   c.operands[0].zero = 0;
   check_joined(c, "sum:i32[k] A[b0,i,k] * B[b0,k,j]");
+}
+
+TEST_CASE("why a product of two tensors that change stays in floats") {
+  const auto reason = [](const std::string& op, int right_type) {
+    Case c = product_of_two();
+    c.op = op;
+    c.operands[0].shape = {2, 3};
+    c.operands[1].shape = {3, 2};
+    c.is_known = false;
+    ModelBuilder model = model_of(c);
+    model.graph().mutable_input(1)->mutable_type()->mutable_tensor_type()->set_elem_type(
+        right_type);
+    for (::onnx::TensorProto& item : *model.graph().mutable_initializer()) {
+      if (item.name() == "z1") item.set_data_type(right_type);
+    }
+    return import_of(model, false).in_floats;
+  };
+  CHECK(reason("MatMul", kU8).empty());
+  CHECK(reason("MatMul", kI32) ==
+        std::vector<std::string>{"MatMul (1 node: 'node_f'): a right operand of other than 8 bits, "
+                                 "or of several scales"});
+  CHECK(reason("Gemm", kU8) ==
+        std::vector<std::string>{"Gemm (1 node: 'node_f'): a right operand that is no constant"});
+}
+
+TEST_CASE("what does not work in floats either is left out, and nothing else is told of it") {
+  Case c = sum_of_two();
+  c.operands[1].shape = {3};
+  c.is_known = false;
+  const ImportedNet sum = part_of(model_of(c));
+  REQUIRE(sum.left_out.size() == 1);
+  CHECK(has(sum.left_out[0], "Add (1 node: 'node_f')"));
+  CHECK(sum.in_floats.empty());
+  c = product_of_two();
+  c.op = "Gemm";
+  c.operands[0].shape = {2, 3};
+  c.operands[1].shape = {2, 3};
+  c.is_known = false;
+  const ImportedNet product = part_of(model_of(c));
+  REQUIRE(product.left_out.size() == 1);
+  CHECK(has(product.left_out[0], "Gemm (1 node: 'node_f')"));
+  CHECK(product.in_floats.empty());
+}
+
+TEST_CASE("a refusal names the operators that the model has") {
+  Case c = sum_of_two();
+  c.is_known = false;
+  ModelBuilder model = model_of(c);
+  model.model().mutable_opset_import(0)->set_version(99);
+  const std::string refusal = refusal_of(model);
+  INFO(refusal);
+  CHECK(has(refusal, "DequantizeLinear (2 nodes"));
+  CHECK(has(refusal, "operator set 99: export the model"));
+  CHECK_FALSE(has(refusal, "QLinearAdd"));
 }
 
 TEST_CASE("what cannot be of 8 bits stays in floats alone, and is told") {

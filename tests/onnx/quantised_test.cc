@@ -1,5 +1,4 @@
 // Products between DequantizeLinear and QuantizeLinear, which are imported as products of whole numbers.
-#include "ir/onnx/join_quantised.h"
 #include "tests/onnx/imported.h"
 
 #include <catch2/catch.hpp>
@@ -105,12 +104,6 @@ void check_joined(const Case& c, const std::string& op) {
   CHECK(computed(model_of(c), "y") == computed(model_of(in_floats), "y"));
 }
 
-// Asked directly: a join that the importer then refuses would leave the floats, too.
-bool is_joined(const ModelBuilder& builder) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  return !join_quantised(*model).nodes.empty();
-}
 bool is_joined(const Case& c) { return is_joined(model_of(c)); }
 
 Case with_bias() {
@@ -286,6 +279,15 @@ TEST_CASE("a model that calls something else so is left as it is written") {
   CHECK_FALSE(is_joined(model));
   model = model_of({});
   model.graph().mutable_node()->SwapElements(2, 3);
+  CHECK_FALSE(is_joined(model));
+}
+
+TEST_CASE("a constant without a name is none") {
+  ModelBuilder model = model_of({});
+  for (::onnx::TensorProto& item : *model.graph().mutable_initializer()) {
+    if (item.name() == "zx") item.set_name("");
+  }
+  model.graph().mutable_node(0)->set_input(2, "");
   CHECK_FALSE(is_joined(model));
 }
 
