@@ -127,6 +127,8 @@ class Emitter {
   llvm::Value* load_contiguous(ir::BufferId buffer, llvm::Value* offset);
   llvm::Value* load_part(ir::BufferId id, llvm::Value* offset, int64_t start, int64_t stride);
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
+  llvm::Value* load_turns(const ir::Load& node);
+  std::optional<Affine> affine_of_turn(const ir::Load& node, int64_t turn, int64_t turns);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;
   bool runs_anyway(const ir::Load& node) const;
@@ -170,6 +172,7 @@ class Emitter {
     llvm::Value* value = nullptr;
     int64_t multiple = 1;  // divides value; 0: value is 0
     int64_t lo = 0;        // what it is at least
+    int64_t step = 1;      // between lanes, of the vectorized loop's
   };
   struct AliasInfo {
     llvm::MDNode* scope = nullptr;
