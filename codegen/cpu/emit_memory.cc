@@ -118,7 +118,10 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
   bool nsw = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const std::optional<Affine> index = affine(indices[d]);
-    if (!index) return joined_affine(buffer, indices);
+    if (!index) {
+      const Expr joined = joined_index(buffer, indices);
+      return joined.defined() ? affine(joined) : std::nullopt;
+    }
     const int64_t extent = buffer.shape[d].as<IntImm>()->value;
     nsw = nsw && !has_data(indices[d]);
     sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, nsw), index->base, "",
@@ -128,16 +131,18 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
   return sum;
 }
 
-// The same where the digits of a number meet again in the address: X[v // 28, v % 28].
-std::optional<Affine> Emitter::joined_affine(const Buffer& buffer, std::span<const Expr> indices) {
+// The same as one number, in which the digits of another may meet again: X[v // 28, v % 28]. Undefined
+// where data choose.
+Expr Emitter::joined_index(const Buffer& buffer, std::span<const Expr> indices) {
   const auto known = joined_indices_.find(indices.data());
-  if (known != joined_indices_.end()) return affine(known->second);
+  if (known != joined_indices_.end()) return known->second;
   Expr sum;
   for (std::size_t d = 0; d < indices.size(); ++d) {
-    if (has_load(indices[d])) return std::nullopt;
+    if (has_load(indices[d])) return {};
     sum = sum.defined() ? joined_.add(joined_.mul(sum, buffer.shape[d]), indices[d]) : indices[d];
   }
-  return affine(joined_indices_[indices.data()] = simplify(joined_, sum, {}));
+  if (!sum.defined()) return {};
+  return joined_indices_[indices.data()] = simplify(joined_, sum, {});
 }
 
 Value* Emitter::flat_vector(BufferId id, std::span<const Expr> indices) {

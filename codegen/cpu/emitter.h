@@ -119,7 +119,7 @@ class Emitter {
   std::optional<Affine> affine(ir::Expr e);
   std::optional<Affine> affine_uncached(ir::Expr e);
   std::optional<Affine> flat_affine(ir::BufferId buffer, std::span<const ir::Expr> indices);
-  std::optional<Affine> joined_affine(const ir::Buffer& buffer, std::span<const ir::Expr> indices);
+  ir::Expr joined_index(const ir::Buffer& buffer, std::span<const ir::Expr> indices);
   llvm::Value* flat_vector(ir::BufferId buffer, std::span<const ir::Expr> indices);
   llvm::Value* element(ir::BufferId buffer, llvm::Value* offset, bool inbounds);
   llvm::Value* load(const ir::Load& node);
@@ -138,7 +138,7 @@ class Emitter {
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 
-  // emit_transpose.cc: tiles that are read across their rows.
+  // emit_transpose.cc: tiles that are read or stored across their rows.
   /// Of a load, first lane and first row of a tile.
   using TileKey = std::tuple<const ir::Load*, int64_t, int64_t>;
   struct Columns {
@@ -154,7 +154,14 @@ class Emitter {
   };
   std::optional<TileRows> tile_rows(const ir::Loop& loop, int64_t extent) const;
   llvm::Value* load_column(const ir::Load& node, const Affine& offset);
-  std::vector<llvm::Value*> load_columns(const ir::Load& node, const Affine& offset);
+  std::vector<llvm::Value*> load_columns(const ir::Load& node, const Affine& offset, int64_t count);
+  std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> vectors, int64_t element_bytes);
+  bool emit_columns(const ir::Loop& loop, int64_t extent);
+  bool is_whole_vector(const ir::Loop& loop) const;
+  void store_columns(const ir::Loop& loop, const ir::Store& store, const Affine& at, int64_t first,
+                     int64_t count);
+  llvm::Value* first_lanes(int64_t count) const;
+  void store_row(ir::BufferId buffer, llvm::Value* offset, llvm::Value* row, int64_t count);
 
   // Small helpers.
   llvm::Type* register_type(ir::DType dtype) const;
@@ -180,7 +187,7 @@ class Emitter {
   };
 
   const ir::Program& program_;
-  ir::IrBuilder joined_;                                          // owns what joined_affine makes
+  ir::IrBuilder joined_;                                          // owns what joined_index makes
   std::unordered_map<const ir::Expr*, ir::Expr> joined_indices_;  // by an access' first index
   const StoragePlan& plan_;
   int64_t vector_bytes_;
