@@ -160,7 +160,10 @@ TEST_CASE("a product with a transposed operand gets vectors and register tiles w
     const Candidate made = heuristic_candidate(task, space_of(task)).value();
     const std::string trace = schedule::print(made.trace);
     INFO(name);
-    CHECK(trace.find("reindex_cache_read(") != std::string::npos);
+    const std::size_t copy = trace.find("reindex_cache_read(");
+    REQUIRE(copy != std::string::npos);
+    // Of the copy itself: a tile that is read as it lies.
+    CHECK(trace.find("unroll(", copy) < trace.find("sample_covering_tile(", copy));
     CHECK(trace.find("vectorize(") != std::string::npos);
     CHECK(trace.find("unroll(") != std::string::npos);
   }
@@ -360,6 +363,18 @@ TEST_CASE("a chain may take all rows of a product of vectors") {
     REQUIRE_OK(made);
     check_same_result(task.base, made->program, 5);
   }
+}
+
+TEST_CASE(
+    "a running sum down the columns may take whole rows of as many vectors as there are "
+    "registers") {
+  const std::string trace = heuristic_trace(R"(program p(X: f32[64, 512]) -> (Y: f32[64, 512]) {
+  for i in 64 { for j in 512 { for k in 64 {
+    block "Y" [vi: S(64) = i, vj: S(512) = j, vk: R(64) = k] {
+      init { Y[vi, vj] = 0f32 }
+      Y[vi, vj] = Y[vi, vj] + select(vk <= vi, X[vk, vj], 0f32) } } } } })");
+  INFO(trace);
+  CHECK(trace.find("sample_covering_tile(32, 2, 32)") != std::string::npos);
 }
 
 TEST_CASE("running reductions are scans in every sketch") {

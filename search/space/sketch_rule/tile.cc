@@ -313,16 +313,29 @@ class TileRule {
     if (!facts.trivial || facts.spatial.size() != num_dims || num_dims < 2) {
       return error(Diag::kUnsupported, std::string("a copy of this operand"));
     }
-    std::vector<LoopId> loops;
+    std::vector<LoopId> loops, rows;
+    std::size_t row = num_dims;
     for (std::size_t i = 0; i < num_dims; ++i) {
-      if (i != dim) loops.push_back(facts.spatial[i].loop);
+      if (i == dim) continue;
+      const Axis& axis = facts.spatial[i];
+      const bool is_row = is_contiguous(context_.program(), facts.block->reads[0], axis.var);
+      if (is_row && axis.extent >= width_) row = loops.size();
+      loops.push_back(axis.loop);
+    }
+    // What lies side by side in the operand are rows of a tile, so that it is read as it lies (codegen/DESIGN.md, 40).
+    if (row < num_dims) {
+      PRUNERC_TRY(rows, context_.schedule.split(loops[row], {Int(-1), Int(width_)}));
+      loops[row] = rows[0];
     }
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 context_.schedule.split(facts.spatial[dim].loop, {Int(-1), Int(width_)}));
     std::vector<LoopId> order = loops;
-    order.insert(order.end(), parts.begin(), parts.end());
+    order.push_back(parts[0]);
+    if (!rows.empty()) order.push_back(rows[1]);
+    order.push_back(parts[1]);
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    if (!rows.empty()) PRUNERC_TRY_VOID(context_.schedule.unroll(rows[1]));
     static_cast<void>(parallelize(context_, loops).ok());
     return {};
   }
