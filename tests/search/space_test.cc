@@ -451,6 +451,31 @@ TEST_CASE("pixels become one axis: everywhere without windows, as a variant with
   }
 }
 
+TEST_CASE("weights larger than L2 are read once: their panels are outside of the rows of pixels") {
+  for (const int channels : {64, 512}) {
+    const ir::Program program = parse_or_die(fmt::format(R"(
+program p(X: f32[{0}, 9, 9], const F: f32[{0}, {0}, 3, 3]) -> (Y: f32[{0}, 7, 7]) {{
+  for co in {0} {{ for oh in 7 {{ for ow in 7 {{ for ci in {0} {{ for kh in 3 {{ for kw in 3 {{
+    block "Y" [c: S({0}) = co, h: S(7) = oh, w: S(7) = ow, i: R({0}) = ci, r: R(3) = kh, s: R(3) = kw] {{
+      init {{ Y[c, h, w] = 0f32 }}
+      Y[c, h, w] = Y[c, h, w] + X[i, h + r, w + s]*F[c, i, r, s] }} }} }} }} }} }} }} }})",
+                                                         channels));
+    const Task task = make_task("p", program, *ir::target_from_string("cpu:icelake-server"));
+    const SearchSpace space = space_of(task);
+    int num_found = 0;
+    for (const Sketch& sketch : space.sketches) {
+      if (sketch.name != "prepack2") continue;
+      const Result<Candidate> made = instantiate(task, space, find_sketch(space, sketch.trace), {});
+      REQUIRE_OK(made);
+      const std::string text = ir::print(made->program);
+      INFO(text);
+      CHECK((text.find("for co_0 ") < text.find("for oh ")) == (channels == 512));
+      ++num_found;
+    }
+    CHECK(num_found == 1);
+  }
+}
+
 TEST_CASE("groups become axes in a convolution and its epilogue, and phases in a transposed one") {
   const auto has = [](const char* op, const char* name) {
     const SearchSpace space = space_of(make_test_task(op));

@@ -129,6 +129,11 @@ class TileRule {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
+    // What a convolution's channels run along is then read once, and each panel stays in L2.
+    panels_first_ =
+        transposes_ && !narrow_ && context_.chain == nullptr && !variant_.block_reduction &&
+        !variant_.compute_at_reader &&
+        shared_operand_bytes(context_.program(), *facts.block, *axes) > context_.target.l2_bytes;
     if (!prepacked.empty()) PRUNERC_TRY_VOID(prepack_operands(prepacked, axes->vector));
     if (!gathered.empty()) PRUNERC_TRY_VOID(copy_transposed(*facts.block, gathered, vector));
     PRUNERC_TRY_VOID(transposes_ ? add_transposed_copies(*facts.block, vector)
@@ -382,7 +387,11 @@ class TileRule {
     const std::size_t num_common =
         has_chain_rows() ? context_.chain->depth() - 1 : axes.outer.size();
     if (row_) tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(num_common), row_->task);
-    tasks.push_back(vector_.task);
+    if (panels_first_) {
+      tasks.insert(tasks.begin(), {vector_.task, vector_.tile});
+    } else {
+      tasks.push_back(vector_.task);
+    }
     // The innermost that is run through, or the first below those of one iteration.
     std::size_t num_outer = axes.outer.size();
     while (num_outer > 0 && axes.outer[num_outer - 1].extent == 1) --num_outer;
@@ -393,7 +402,7 @@ class TileRule {
     }
     order = tasks;
     if (variant_.block_reduction) PRUNERC_TRY_VOID(cut_reduction(reduce, &reductions, &order));
-    order.push_back(vector_.tile);
+    if (!panels_first_) order.push_back(vector_.tile);
     if (row_) order.push_back(row_->tile);
     tile_loop_ = variant_.block_reduction ? tasks.back() : order.back();
     panel_loop_ = vector_.tile;
@@ -516,6 +525,7 @@ class TileRule {
   int64_t width_ = 1;
   std::optional<NarrowProduct> narrow_;  // lanes and a group of k are one instruction
   bool prepacks_ = false;                // operands that the vectors run along are copied already
+  bool panels_first_ = false;            // outside of all other axes
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
   std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;

@@ -141,6 +141,20 @@ std::optional<TileAxes> find_transposed_axes(const ir::Program& program, const B
   return axes;
 }
 
+int64_t shared_operand_bytes(const ir::Program& program, const ir::Block& block,
+                             const TileAxes& axes) {
+  const int operand = transposed_operand(block, axes.vector.var);
+  if (operand < 0) return 0;
+  const ir::Access& access = block.reads[static_cast<std::size_t>(operand)];
+  const bool moves = std::any_of(axes.outer.begin(), axes.outer.end(),
+                                 [&](const Axis& axis) { return mentions(access, axis.var); });
+  if (moves) return 0;
+  const ir::Buffer& buffer = program.buffer(access.buffer);
+  int64_t bytes = ir::byte_size(buffer.dtype);
+  for (const ir::Expr extent : buffer.shape) bytes *= ir::constant_value(extent).value_or(1);
+  return bytes;
+}
+
 std::string transposing_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
   std::string from, to, end;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {

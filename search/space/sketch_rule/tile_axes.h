@@ -32,6 +32,9 @@ std::optional<TileAxes> find_transposed_axes(const ir::Program& program, const B
 /// The operand that moves with `var` if it is the only one and its subscripts are constants,
 /// variables or digits (v*32 + w, with w below 32); -1 otherwise.
 int transposed_operand(const ir::Block& block, ir::VarId var);
+/// The size of that operand of the vectors' axis, if no outer axis moves along it; 0 otherwise. Units: bytes.
+int64_t shared_operand_bytes(const ir::Program& program, const ir::Block& block,
+                             const TileAxes& axes);
 /// The operands whose elements along `var` do not follow each other; none if one of them has other
 /// subscripts than those.
 std::vector<int> gathered_operands(const ir::Program& program, const ir::Block& block,
