@@ -129,11 +129,9 @@ class TileRule {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
-    // What a convolution's channels run along is then read once, and each panel stays in L2.
-    panels_first_ =
-        transposes_ && !narrow_ && context_.chain == nullptr && !variant_.block_reduction &&
-        !variant_.compute_at_reader &&
-        shared_operand_bytes(context_.program(), *facts.block, *axes) > context_.target.l2_bytes;
+    panels_first_ = transposes_ && !narrow_ && context_.chain == nullptr &&
+                    !variant_.block_reduction && !variant_.compute_at_reader &&
+                    reads_panels_once(context_.program(), *facts.block, *axes, context_.target);
     if (!prepacked.empty()) PRUNERC_TRY_VOID(prepack_operands(prepacked, axes->vector));
     if (!gathered.empty()) PRUNERC_TRY_VOID(copy_transposed(*facts.block, gathered, vector));
     PRUNERC_TRY_VOID(transposes_ ? add_transposed_copies(*facts.block, vector)
@@ -340,7 +338,10 @@ class TileRule {
     order.push_back(parts[1]);
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
-    if (!rows.empty()) PRUNERC_TRY_VOID(context_.schedule.unroll(rows[1]));
+    if (!rows.empty()) {
+      PRUNERC_TRY_VOID(context_.schedule.unroll(rows[1]));
+      loops.push_back(parts[0]);  // of few tiles of rows their tiles of columns are tasks, too
+    }
     static_cast<void>(parallelize(context_, loops).ok());
     return {};
   }
