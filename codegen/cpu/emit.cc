@@ -324,6 +324,7 @@ void Emitter::emit_serial(const Loop& loop, Value* extent) {
 }
 
 void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
+  if (emit_columns(loop, extent)) return;
   const int64_t saved = unrolled_copies_;
   unrolled_copies_ *= extent;
   std::optional<TileRows> outer = std::exchange(tile_rows_, tile_rows(loop, extent));

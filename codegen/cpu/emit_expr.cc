@@ -36,7 +36,8 @@ Value* Emitter::eval_uncached(Expr e) {
              [&](const Var& n) -> Value* {
                const VarInfo& info = vars_.at(n.id);
                if (lanes_ == 0 || n.id != lane_var_) return info.value;
-               return ir_.CreateAdd(splat(info.value), lane_index(ir_.getInt64Ty()));
+               Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(info.step)));
+               return ir_.CreateAdd(splat(info.value), lanes);
              },
              [&](const TileParam&) -> Value* {
                status_ = error(Diag::kUnsupported, "compiling a program with tile parameters");

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace prunerc::codegen {
 
@@ -21,6 +22,9 @@ namespace {
 /// Loads this far apart are made of whole vectors and shuffles; beyond it a gather touches less
 /// memory.
 constexpr int64_t kMaxShuffleStride = 4;
+
+/// Lanes that lie apart in as many turns are made of vectors and shuffles; of more a gather is as good.
+constexpr int64_t kMaxTurns = 4;
 
 int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
 
@@ -41,7 +45,7 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
   if (const IntImm* imm = e.as<IntImm>()) return Affine{i64(imm->value), 0, std::abs(imm->value)};
   if (const Var* var = e.as<Var>()) {
     const VarInfo& info = vars_.at(var->id);
-    return Affine{info.value, lanes_ > 0 && var->id == lane_var_ ? 1 : 0, info.multiple};
+    return Affine{info.value, lanes_ > 0 && var->id == lane_var_ ? info.step : 0, info.multiple};
   }
   const BinaryNode* node = as_binary(e);
   std::optional<Affine> a, b;
@@ -114,7 +118,10 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
   bool nsw = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const std::optional<Affine> index = affine(indices[d]);
-    if (!index) return joined_affine(buffer, indices);
+    if (!index) {
+      const Expr joined = joined_index(buffer, indices);
+      return joined.defined() ? affine(joined) : std::nullopt;
+    }
     const int64_t extent = buffer.shape[d].as<IntImm>()->value;
     nsw = nsw && !has_data(indices[d]);
     sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, nsw), index->base, "",
@@ -124,16 +131,18 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
   return sum;
 }
 
-// The same where the digits of a number meet again in the address: X[v // 28, v % 28].
-std::optional<Affine> Emitter::joined_affine(const Buffer& buffer, std::span<const Expr> indices) {
+// The same as one number, in which the digits of another may meet again: X[v // 28, v % 28]. Undefined
+// where data choose.
+Expr Emitter::joined_index(const Buffer& buffer, std::span<const Expr> indices) {
   const auto known = joined_indices_.find(indices.data());
-  if (known != joined_indices_.end()) return affine(known->second);
+  if (known != joined_indices_.end()) return known->second;
   Expr sum;
   for (std::size_t d = 0; d < indices.size(); ++d) {
-    if (has_load(indices[d])) return std::nullopt;
+    if (has_load(indices[d])) return {};
     sum = sum.defined() ? joined_.add(joined_.mul(sum, buffer.shape[d]), indices[d]) : indices[d];
   }
-  return affine(joined_indices_[indices.data()] = simplify(joined_, sum, {}));
+  if (!sum.defined()) return {};
+  return joined_indices_[indices.data()] = simplify(joined_, sum, {});
 }
 
 Value* Emitter::flat_vector(BufferId id, std::span<const Expr> indices) {
@@ -211,7 +220,8 @@ Value* Emitter::load(const Load& node) {
   std::optional<Affine> offset = flat_affine(node.buffer, node.indices);
   Value* v = nullptr;
   if (!offset) {
-    v = load_gather(node.buffer, flat_vector(node.buffer, node.indices));
+    v = load_turns(node);
+    if (v == nullptr) v = load_gather(node.buffer, flat_vector(node.buffer, node.indices));
   } else if (offset->stride == 0) {
     v = load_scalar(node.buffer, offset->base);
   } else if (offset->stride == 1) {
@@ -300,6 +310,63 @@ Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
     }
   }
   return result;
+}
+
+// The address of every `turns`-th lane, beginning with lane `turn`.
+std::optional<Affine> Emitter::affine_of_turn(const Load& node, int64_t turn, int64_t turns) {
+  VarInfo& info = vars_.at(lane_var_);
+  const VarInfo saved_info = info;
+  auto saved_memo = std::exchange(memo_, {});
+  auto saved_affine_memo = std::exchange(affine_memo_, {});
+  const int64_t saved_lanes = lanes_;
+  info.value = ir_.CreateAdd(info.value, i64(turn), "", true, true);
+  info.multiple = gcd_of(info.multiple, turn);
+  info.step = turns;
+  lanes_ /= turns;
+  const std::optional<Affine> offset = flat_affine(node.buffer, node.indices);
+  lanes_ = saved_lanes;
+  affine_memo_ = std::move(saved_affine_memo);
+  memo_ = std::move(saved_memo);
+  info = saved_info;
+  return offset;
+}
+
+// Lanes that take turns: of X[v % 2, v // 2] every second one lies beside the one before, as where the phases of
+// a transposed convolution become its pixels. Each turn is one vector, and shuffles deal their elements out.
+// Null if the lanes are of no such form.
+Value* Emitter::load_turns(const Load& node) {
+  if (mask_ != nullptr || std::any_of(node.indices.begin(), node.indices.end(), has_load)) {
+    return nullptr;
+  }
+  std::vector<Affine> offsets;
+  int64_t turns = 2;
+  for (; turns <= kMaxTurns && lanes_ % turns == 0 && lanes_ / turns > 1; turns *= 2) {
+    offsets.clear();
+    for (int64_t turn = 0; turn < turns; ++turn) {
+      const std::optional<Affine> offset = affine_of_turn(node, turn, turns);
+      if (!offset || offset->stride < 0 || offset->stride > 1) break;
+      offsets.push_back(*offset);
+    }
+    if (static_cast<int64_t>(offsets.size()) == turns) break;
+  }
+  if (static_cast<int64_t>(offsets.size()) != turns) return nullptr;
+  const int64_t saved_lanes = std::exchange(lanes_, lanes_ / turns);
+  std::vector<Value*> parts;
+  for (const Affine& offset : offsets) {
+    parts.push_back(offset.stride == 1 ? load_contiguous(node.buffer, offset.base)
+                                       : splat(load_scalar(node.buffer, offset.base)));
+  }
+  lanes_ = saved_lanes;
+  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
+    const std::size_t half = parts.size() / 2;
+    const auto width = static_cast<int>(saved_lanes / static_cast<int64_t>(parts.size()));
+    std::vector<int> alternate;
+    for (int i = 0; i < width; ++i) alternate.insert(alternate.end(), {i, width + i});
+    for (std::size_t i = 0; i < half; ++i) {
+      parts[i] = ir_.CreateShuffleVector(parts[i], parts[i + half], alternate);
+    }
+  }
+  return parts[0];
 }
 
 Value* Emitter::load_gather(BufferId id, Value* offsets) {

@@ -119,7 +119,7 @@ class Emitter {
   std::optional<Affine> affine(ir::Expr e);
   std::optional<Affine> affine_uncached(ir::Expr e);
   std::optional<Affine> flat_affine(ir::BufferId buffer, std::span<const ir::Expr> indices);
-  std::optional<Affine> joined_affine(const ir::Buffer& buffer, std::span<const ir::Expr> indices);
+  ir::Expr joined_index(const ir::Buffer& buffer, std::span<const ir::Expr> indices);
   llvm::Value* flat_vector(ir::BufferId buffer, std::span<const ir::Expr> indices);
   llvm::Value* element(ir::BufferId buffer, llvm::Value* offset, bool inbounds);
   llvm::Value* load(const ir::Load& node);
@@ -127,6 +127,8 @@ class Emitter {
   llvm::Value* load_contiguous(ir::BufferId buffer, llvm::Value* offset);
   llvm::Value* load_part(ir::BufferId id, llvm::Value* offset, int64_t start, int64_t stride);
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
+  llvm::Value* load_turns(const ir::Load& node);
+  std::optional<Affine> affine_of_turn(const ir::Load& node, int64_t turn, int64_t turns);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;
   bool runs_anyway(const ir::Load& node) const;
@@ -136,7 +138,7 @@ class Emitter {
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 
-  // emit_transpose.cc: tiles that are read across their rows.
+  // emit_transpose.cc: tiles that are read or stored across their rows.
   /// Of a load, first lane and first row of a tile.
   using TileKey = std::tuple<const ir::Load*, int64_t, int64_t>;
   struct Columns {
@@ -152,7 +154,14 @@ class Emitter {
   };
   std::optional<TileRows> tile_rows(const ir::Loop& loop, int64_t extent) const;
   llvm::Value* load_column(const ir::Load& node, const Affine& offset);
-  std::vector<llvm::Value*> load_columns(const ir::Load& node, const Affine& offset);
+  std::vector<llvm::Value*> load_columns(const ir::Load& node, const Affine& offset, int64_t count);
+  std::vector<llvm::Value*> transposed(std::vector<llvm::Value*> vectors, int64_t element_bytes);
+  bool emit_columns(const ir::Loop& loop, int64_t extent);
+  bool is_whole_vector(const ir::Loop& loop) const;
+  void store_columns(const ir::Loop& loop, const ir::Store& store, const Affine& at, int64_t first,
+                     int64_t count);
+  llvm::Value* first_lanes(int64_t count) const;
+  void store_row(ir::BufferId buffer, llvm::Value* offset, llvm::Value* row, int64_t count);
 
   // Small helpers.
   llvm::Type* register_type(ir::DType dtype) const;
@@ -170,6 +179,7 @@ class Emitter {
     llvm::Value* value = nullptr;
     int64_t multiple = 1;  // divides value; 0: value is 0
     int64_t lo = 0;        // what it is at least
+    int64_t step = 1;      // between lanes, of the vectorized loop's
   };
   struct AliasInfo {
     llvm::MDNode* scope = nullptr;
@@ -177,7 +187,7 @@ class Emitter {
   };
 
   const ir::Program& program_;
-  ir::IrBuilder joined_;                                          // owns what joined_affine makes
+  ir::IrBuilder joined_;                                          // owns what joined_index makes
   std::unordered_map<const ir::Expr*, ir::Expr> joined_indices_;  // by an access' first index
   const StoragePlan& plan_;
   int64_t vector_bytes_;

@@ -123,7 +123,22 @@ V emit_sigmoid(const MathOps& m, V x) {
   return m.div(numerator, m.add(e, m.k(1)));
 }
 
+// Each lane looks up the polynomial of the nearest n h. Beyond the last one the result rounds to 1.
+V erf_by_table(const MathOps& m, V x) {
+  V a = m.abs(x), end = m.k(15.4 * kErfStep);
+  a = m.select(m.lt(end, a), end, a);
+  V magic = m.k(kMagicF32);
+  V t = m.fma(a, m.k(1 / kErfStep), magic);
+  V n = m.sub(t, magic);
+  V d = m.fma(n, m.k(-kErfStep), a);
+  V q = m.lookup(kErfTableF32[5], m.bits(t));
+  for (int i = 4; i > 0; --i) q = m.fma(q, d, m.lookup(kErfTableF32[i], m.bits(t)));
+  V start = m.select(m.eq(n, m.k(0)), d, m.lookup(kErfTableF32[0], m.bits(t)));
+  return m.copy_sign(m.fma(d, q, start), x);
+}
+
 V emit_erf(const MathOps& m, V x) {
+  if (m.has_lookup()) return erf_by_table(m, x);
   V a = m.abs(x);
   V z = m.mul(x, x);
   V small = m.fma(a, m.is_f64() ? m.poly(kErfSmallF64, z) : m.poly(kErfSmallF32, z), a);

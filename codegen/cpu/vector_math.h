@@ -15,7 +15,7 @@ class Value;
 namespace prunerc::codegen {
 
 /// intrinsic(args) for f32 or f64 scalars or vectors, all of one type. No calls, no branches; see
-/// math_accuracy. `has_avx512` spares instructions and changes no result. Special values follow C:
+/// math_accuracy. `has_avx512` spares instructions, and gives erf of f32 another last bit. Special values follow C:
 /// exp(-inf) = 0, log(0) = -inf, log(<0) = NaN, pow(x, 0) = 1, ...
 llvm::Value* emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic,
                             std::span<llvm::Value* const> args, bool has_avx512);

@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -15,6 +16,31 @@ namespace {
 llvm::Type* shaped(llvm::Type* scalar, llvm::Type* like) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like);
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+}
+
+unsigned num_lanes(llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector == nullptr ? 1 : vector->getNumElements();
+}
+
+// What `f` makes of `native` lanes at a time, of which it gets the numbers; -1 where there is none.
+template <typename F>
+V in_parts(llvm::IRBuilderBase& ir, unsigned lanes, unsigned native, F&& f) {
+  V whole = nullptr;
+  for (unsigned first = 0; first < lanes; first += native) {
+    const unsigned count = std::min(native, lanes - first);
+    std::vector<int> part(native, -1);
+    std::iota(part.begin(), part.begin() + count, static_cast<int>(first));
+    V result = f(part);
+    if (lanes == native) return result;
+    // Put where it belongs: the lanes before it are there already.
+    std::vector<int> widened(lanes, -1), placed(lanes);
+    for (unsigned i = 0; i < count; ++i) widened[first + i] = static_cast<int>(i);
+    V wide = ir.CreateShuffleVector(result, widened);
+    for (unsigned i = 0; i < lanes; ++i) placed[i] = static_cast<int>(i < first ? i : lanes + i);
+    whole = whole == nullptr ? wide : ir.CreateShuffleVector(whole, wide, placed);
+  }
+  return whole;
 }
 
 }  // namespace
@@ -84,27 +110,27 @@ bool MathOps::has_scale() const {
 }
 
 V MathOps::scale(V a, V n) const {
-  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(type_)->getNumElements();
-  const unsigned native = f64_ ? 8 : 16;
   const llvm::Intrinsic::ID id = f64_ ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
                                       : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
   constexpr uint32_t kCurrentRounding = 4;
-  V whole = nullptr;
-  for (unsigned first = 0; first < lanes; first += native) {
-    std::vector<int> part(native);
-    std::iota(part.begin(), part.end(), static_cast<int>(first));
+  V mask = f64_ ? static_cast<V>(ir.getInt8(0xFF)) : static_cast<V>(ir.getInt16(0xFFFF));
+  return in_parts(ir, num_lanes(type_), f64_ ? 8 : 16, [&](const std::vector<int>& part) {
     V x = ir.CreateShuffleVector(a, part), y = ir.CreateShuffleVector(n, part);
-    V mask = f64_ ? static_cast<V>(ir.getInt8(0xFF)) : static_cast<V>(ir.getInt16(0xFFFF));
-    V result = ir.CreateIntrinsic(id, {}, {x, y, x, mask, ir.getInt32(kCurrentRounding)});
-    if (lanes == native) return result;
-    // Put where it belongs: the lanes before it are there already.
-    std::vector<int> widened(lanes, -1), placed(lanes);
-    for (unsigned i = 0; i < native; ++i) widened[first + i] = static_cast<int>(i);
-    V wide = ir.CreateShuffleVector(result, widened);
-    for (unsigned i = 0; i < lanes; ++i) placed[i] = static_cast<int>(i < first ? i : lanes + i);
-    whole = whole == nullptr ? wide : ir.CreateShuffleVector(whole, wide, placed);
-  }
-  return whole;
+    return ir.CreateIntrinsic(id, {}, {x, y, x, mask, ir.getInt32(kCurrentRounding)});
+  });
+}
+
+V MathOps::lookup(std::span<const double, 16> table, V i) const {
+  std::vector<llvm::Constant*> entries;
+  for (const double v : table) entries.push_back(llvm::ConstantFP::get(ir.getFloatTy(), v));
+  V all = llvm::ConstantVector::get(entries);
+  const bool is_scalar = !type_->isVectorTy();
+  V lanes = is_scalar ? ir.CreateVectorSplat(1, i) : i;
+  V found = in_parts(ir, num_lanes(type_), 16, [&](const std::vector<int>& part) {
+    return ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                              {all, ir.CreateShuffleVector(lanes, part)});
+  });
+  return is_scalar ? ir.CreateExtractElement(found, uint64_t{0}) : found;
 }
 
 V MathOps::widen(V a) const { return ir.CreateFPExt(a, shaped(ir.getDoubleTy(), a->getType())); }

@@ -60,6 +60,9 @@ class MathOps {
   /// a * 2^n for whole numbers n of the same type, rounded once. One instruction of AVX-512 does that.
   bool has_scale() const;
   V scale(V a, V n) const;
+  /// table[i % 16] for whole numbers i, of f32s; one instruction of AVX-512.
+  bool has_lookup() const { return has_avx512 && !f64_; }
+  V lookup(std::span<const double, 16> table, V i) const;
   /// f32 to f64 of the same shape, and back.
   V widen(V a) const;
   V narrow(V a) const;

@@ -49,6 +49,20 @@ std::string llvm_text(const Program& program) {
   return *text;
 }
 
+// Lanes run along vi, which is not the result's last dimension.
+Program crossing(int64_t m, int64_t n, const std::string& type, const std::string& value) {
+  return parse_or_die(fmt::format(R"(
+program p(X: {t}[3, {m}, {n}], Z: {t}[{n}, {m}]) -> (Y: {t}[3, {m}, {n}]) {{
+  for b in 3 @L0 {{ for j in {n} @L1 {{ for i in {m} @L2 {{
+    block "Y" @B0 [vb: S(3) = b, vj: S({n}) = j, vi: S({m}) = i] {{ Y[vb, vi, vj] = {value} }}
+  }} }} }}
+}})",
+                                  fmt::arg("t", type), fmt::arg("m", m), fmt::arg("n", n),
+                                  fmt::arg("value", value)));
+}
+
+bool scatters(const std::string& llvm) { return llvm.find("masked.scatter") != std::string::npos; }
+
 bool gathers(const std::string& llvm) { return llvm.find("masked.gather") != std::string::npos; }
 
 }  // namespace
@@ -110,6 +124,38 @@ TEST_CASE("what need not be a whole tile is gathered") {
   // Every second element of a row.
   const Program apart = transposition(24, 24, "f32", "X[vb, vi, vj // 2 * 2]");
   CHECK(gathers(llvm_text(tiled(apart, 8, 8))));
+}
+
+TEST_CASE("tiles that are stored across their rows compute what the interpreter computes") {
+  const std::vector<std::string> types = {"f32", "f64", "f16", "bf16", "i8", "i32", "i64"};
+  for (int c = 0; c < num_cases(60); ++c) {
+    const uint64_t seed = first_seed() + static_cast<uint64_t>(c);
+    Rng rng(seed, 13);
+    const std::string type = types[static_cast<std::size_t>(rng.between(0, 6))];
+    const std::vector<std::string> values = {
+        "Z[vj, vi]", "X[vb, vi, vj]", "max(X[vb, vi, vj], Z[vj, vi])", "X[vb, 0, vj]",
+        fmt::format("select(vj < 5, X[vb, vi, vj], 0{})", type)};
+    const int64_t lanes = int64_t{1} << rng.between(1, 5);
+    const int64_t rows = rng.between(2, 20);
+    const bool is_whole = rng.chance(0.7);
+    const int64_t m = is_whole ? lanes * rng.between(1, 3) : rng.between(1, 50);
+    const int64_t n = is_whole ? rows * rng.between(1, 3) : rng.between(1, 50);
+    const Program base = crossing(m, n, type, values[static_cast<std::size_t>(rng.between(0, 4))]);
+    const Program scheduled = tiled(base, rows, lanes);
+    INFO("seed " << seed << "\n" << print(scheduled));
+    REQUIRE(compare_with_interpreter(base, scheduled, seed) == "");
+  }
+}
+
+TEST_CASE("a whole vector that crosses rows needs no scatter") {
+  for (const int64_t rows : {4, 7, 8, 14}) {
+    INFO(rows << " rows");
+    CHECK_FALSE(scatters(llvm_text(tiled(crossing(24, 2 * rows, "f32", "Z[vj, vi]"), rows, 8))));
+    CHECK_FALSE(scatters(llvm_text(tiled(crossing(24, 2 * rows, "f64", "Z[vj, vi]"), rows, 4))));
+  }
+  // Too few rows, and a vector that is cut.
+  CHECK(scatters(llvm_text(tiled(crossing(24, 24, "f32", "Z[vj, vi]"), 2, 8))));
+  CHECK(scatters(llvm_text(tiled(crossing(20, 24, "f32", "Z[vj, vi]"), 8, 8))));
 }
 
 }  // namespace prunerc

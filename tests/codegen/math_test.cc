@@ -151,7 +151,9 @@ TEST_CASE("f32 functions keep the accuracy of their table over sampled arguments
 }
 
 TEST_CASE("scalar and odd-sized code of a function agrees with its vectors") {
-  for (const Function& f : kFunctions) check_f32(f, 2000003, 1);
+  for (const Function& f : kFunctions) {
+    for (const int lanes : {1, 4, 64}) check_f32(f, 2000003, lanes);
+  }
 }
 
 TEST_CASE("without fused multiply-adds f32 functions are as accurate, other types are refused") {

@@ -160,7 +160,10 @@ TEST_CASE("a product with a transposed operand gets vectors and register tiles w
     const Candidate made = heuristic_candidate(task, space_of(task)).value();
     const std::string trace = schedule::print(made.trace);
     INFO(name);
-    CHECK(trace.find("reindex_cache_read(") != std::string::npos);
+    const std::size_t copy = trace.find("reindex_cache_read(");
+    REQUIRE(copy != std::string::npos);
+    // Of the copy itself: a tile that is read as it lies.
+    CHECK(trace.find("unroll(", copy) < trace.find("sample_covering_tile(", copy));
     CHECK(trace.find("vectorize(") != std::string::npos);
     CHECK(trace.find("unroll(") != std::string::npos);
   }
@@ -362,6 +365,18 @@ TEST_CASE("a chain may take all rows of a product of vectors") {
   }
 }
 
+TEST_CASE(
+    "a running sum down the columns may take whole rows of as many vectors as there are "
+    "registers") {
+  const std::string trace = heuristic_trace(R"(program p(X: f32[64, 512]) -> (Y: f32[64, 512]) {
+  for i in 64 { for j in 512 { for k in 64 {
+    block "Y" [vi: S(64) = i, vj: S(512) = j, vk: R(64) = k] {
+      init { Y[vi, vj] = 0f32 }
+      Y[vi, vj] = Y[vi, vj] + select(vk <= vi, X[vk, vj], 0f32) } } } } })");
+  INFO(trace);
+  CHECK(trace.find("sample_covering_tile(32, 2, 32)") != std::string::npos);
+}
+
 TEST_CASE("running reductions are scans in every sketch") {
   for (const char* name : {"running_sum", "running_max"}) {
     const Task task = make_test_task(name);
@@ -433,6 +448,31 @@ TEST_CASE("pixels become one axis: everywhere without windows, as a variant with
        {"gemm", "gemm_odd", "batch_matmul", "conv2d", "depthwise", "softmax_like"}) {
     INFO(op);
     CHECK(count_named(op, "fused") == 0);
+  }
+}
+
+TEST_CASE("weights larger than L2 are read once: their panels are outside of the rows of pixels") {
+  for (const int channels : {64, 512}) {
+    const ir::Program program = parse_or_die(fmt::format(R"(
+program p(X: f32[{0}, 9, 9], const F: f32[{0}, {0}, 3, 3]) -> (Y: f32[{0}, 7, 7]) {{
+  for co in {0} {{ for oh in 7 {{ for ow in 7 {{ for ci in {0} {{ for kh in 3 {{ for kw in 3 {{
+    block "Y" [c: S({0}) = co, h: S(7) = oh, w: S(7) = ow, i: R({0}) = ci, r: R(3) = kh, s: R(3) = kw] {{
+      init {{ Y[c, h, w] = 0f32 }}
+      Y[c, h, w] = Y[c, h, w] + X[i, h + r, w + s]*F[c, i, r, s] }} }} }} }} }} }} }} }})",
+                                                         channels));
+    const Task task = make_task("p", program, *ir::target_from_string("cpu:icelake-server"));
+    const SearchSpace space = space_of(task);
+    int num_found = 0;
+    for (const Sketch& sketch : space.sketches) {
+      if (sketch.name != "prepack2") continue;
+      const Result<Candidate> made = instantiate(task, space, find_sketch(space, sketch.trace), {});
+      REQUIRE_OK(made);
+      const std::string text = ir::print(made->program);
+      INFO(text);
+      CHECK((text.find("for co_0_co_1_oh_") != std::string::npos) == (channels == 512));
+      ++num_found;
+    }
+    CHECK(num_found == 1);
   }
 }
 

@@ -8,6 +8,8 @@
 // vectors (sums down the columns) are vectors of them.
 #include "search/space/sketch_rule/rule.h"
 
+#include <algorithm>
+
 namespace prunerc::search {
 namespace {
 
@@ -41,8 +43,10 @@ Result<void> scan_along(SketchContext& context, ir::BlockId block, const BlockFa
   if (contiguous != nullptr) {
     const int64_t lanes = context.target.lanes(facts.element_bytes);
     const int64_t width = contiguous->extent >= lanes ? lanes : power_of_two(contiguous->extent);
+    // All registers may be sums: a task of whole rows reads memory as it lies.
     std::vector<Int> factors =
-        context.cover(ceil_div(contiguous->extent, width), {kPreferredVectors}, kMaxRows);
+        context.cover(ceil_div(contiguous->extent, width), {kPreferredVectors},
+                      std::max<int64_t>(kMaxRows, context.target.num_vector_registers));
     factors.push_back(Int(width));
     PRUNERC_TRY(const std::vector<LoopId> parts, s.split(contiguous->loop, factors));
     tasks = rows;

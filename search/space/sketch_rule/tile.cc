@@ -129,6 +129,9 @@ class TileRule {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
+    panels_first_ = transposes_ && !narrow_ && context_.chain == nullptr &&
+                    !variant_.block_reduction && !variant_.compute_at_reader &&
+                    reads_panels_once(context_.program(), *facts.block, *axes, context_.target);
     if (!prepacked.empty()) PRUNERC_TRY_VOID(prepack_operands(prepacked, axes->vector));
     if (!gathered.empty()) PRUNERC_TRY_VOID(copy_transposed(*facts.block, gathered, vector));
     PRUNERC_TRY_VOID(transposes_ ? add_transposed_copies(*facts.block, vector)
@@ -313,16 +316,32 @@ class TileRule {
     if (!facts.trivial || facts.spatial.size() != num_dims || num_dims < 2) {
       return error(Diag::kUnsupported, std::string("a copy of this operand"));
     }
-    std::vector<LoopId> loops;
+    std::vector<LoopId> loops, rows;
+    std::size_t row = num_dims;
     for (std::size_t i = 0; i < num_dims; ++i) {
-      if (i != dim) loops.push_back(facts.spatial[i].loop);
+      if (i == dim) continue;
+      const Axis& axis = facts.spatial[i];
+      const bool is_row = is_contiguous(context_.program(), facts.block->reads[0], axis.var);
+      if (is_row && axis.extent >= width_) row = loops.size();
+      loops.push_back(axis.loop);
+    }
+    // What lies side by side in the operand are rows of a tile, so that it is read as it lies (codegen/DESIGN.md, 40).
+    if (row < num_dims) {
+      PRUNERC_TRY(rows, context_.schedule.split(loops[row], {Int(-1), Int(width_)}));
+      loops[row] = rows[0];
     }
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 context_.schedule.split(facts.spatial[dim].loop, {Int(-1), Int(width_)}));
     std::vector<LoopId> order = loops;
-    order.insert(order.end(), parts.begin(), parts.end());
+    order.push_back(parts[0]);
+    if (!rows.empty()) order.push_back(rows[1]);
+    order.push_back(parts[1]);
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    if (!rows.empty()) {
+      PRUNERC_TRY_VOID(context_.schedule.unroll(rows[1]));
+      loops.push_back(parts[0]);  // of few tiles of rows their tiles of columns are tasks, too
+    }
     static_cast<void>(parallelize(context_, loops).ok());
     return {};
   }
@@ -369,7 +388,11 @@ class TileRule {
     const std::size_t num_common =
         has_chain_rows() ? context_.chain->depth() - 1 : axes.outer.size();
     if (row_) tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(num_common), row_->task);
-    tasks.push_back(vector_.task);
+    if (panels_first_) {
+      tasks.insert(tasks.begin(), {vector_.task, vector_.tile});
+    } else {
+      tasks.push_back(vector_.task);
+    }
     // The innermost that is run through, or the first below those of one iteration.
     std::size_t num_outer = axes.outer.size();
     while (num_outer > 0 && axes.outer[num_outer - 1].extent == 1) --num_outer;
@@ -380,7 +403,7 @@ class TileRule {
     }
     order = tasks;
     if (variant_.block_reduction) PRUNERC_TRY_VOID(cut_reduction(reduce, &reductions, &order));
-    order.push_back(vector_.tile);
+    if (!panels_first_) order.push_back(vector_.tile);
     if (row_) order.push_back(row_->tile);
     tile_loop_ = variant_.block_reduction ? tasks.back() : order.back();
     panel_loop_ = vector_.tile;
@@ -503,6 +526,7 @@ class TileRule {
   int64_t width_ = 1;
   std::optional<NarrowProduct> narrow_;  // lanes and a group of k are one instruction
   bool prepacks_ = false;                // operands that the vectors run along are copied already
+  bool panels_first_ = false;            // outside of all other axes
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
   std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;

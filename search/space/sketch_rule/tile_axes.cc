@@ -141,6 +141,29 @@ std::optional<TileAxes> find_transposed_axes(const ir::Program& program, const B
   return axes;
 }
 
+bool reads_panels_once(const ir::Program& program, const ir::Block& block, const TileAxes& axes,
+                       const ir::Target& target) {
+  const int operand = transposed_operand(block, axes.vector.var);
+  if (operand < 0) return false;
+  const ir::Access& access = block.reads[static_cast<std::size_t>(operand)];
+  const bool moves = std::any_of(axes.outer.begin(), axes.outer.end(),
+                                 [&](const Axis& axis) { return mentions(access, axis.var); });
+  const auto bytes_of = [&](const ir::Access& read) {
+    const ir::Buffer& buffer = program.buffer(read.buffer);
+    double bytes = static_cast<double>(ir::byte_size(buffer.dtype));
+    for (const ir::Expr extent : buffer.shape) {
+      bytes *= static_cast<double>(ir::constant_value(extent).value_or(1));
+    }
+    return bytes;
+  };
+  double others = 0;
+  for (const ir::Access& read : block.reads) {
+    if (!mentions(read, axes.vector.var)) others += bytes_of(read);
+  }
+  return !moves && bytes_of(access) > static_cast<double>(target.l2_bytes) &&
+         others <= static_cast<double>(target.l3_bytes) / 2;
+}
+
 std::string transposing_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
   std::string from, to, end;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {

@@ -32,6 +32,10 @@ std::optional<TileAxes> find_transposed_axes(const ir::Program& program, const B
 /// The operand that moves with `var` if it is the only one and its subscripts are constants,
 /// variables or digits (v*32 + w, with w below 32); -1 otherwise.
 int transposed_operand(const ir::Block& block, ir::VarId var);
+/// Whether the tiles of the vectors' axis had better be outside of all others: that operand is larger than L2 and no
+/// outer axis moves along it, and what is read once for each tile then stays in the last cache.
+bool reads_panels_once(const ir::Program& program, const ir::Block& block, const TileAxes& axes,
+                       const ir::Target& target);
 /// The operands whose elements along `var` do not follow each other; none if one of them has other
 /// subscripts than those.
 std::vector<int> gathered_operands(const ir::Program& program, const ir::Block& block,
