@@ -116,14 +116,13 @@ void check_derived(const VerifyVerb& verb, const search::Task& spec, const searc
 // The values of a kernel and of the program of --against; false if there were none to compare.
 bool check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
                   const codegen::Artifact& artifact, Verdict* verdict) {
-  const Result<std::unique_ptr<runtime::Device>> device = open_device(
-      with_device(task.target), static_cast<int>(std::max<int64_t>(1, task.target.num_threads)));
-  const Result<ValueVerdict> found =
-      device.ok() ? compare_values(spec, artifact, **device, verb.kernel.seed)
-                  : Result<ValueVerdict>(device.error());
-  verdict->values = found.ok() ? found->what : "not compared: " + found.error().message();
-  if (found.ok() && !found->ok) verdict->kind = Verdict::Kind::kWrong;
-  return found.ok() && found->num_elems > 0;
+  const ir::Target target = with_device(task.target);
+  const int num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(target, num_threads, {}, patient_limit_ns(verb.kernel, target));
+  return take_values(device.ok() ? compare_values(spec, artifact, **device, verb.kernel.seed)
+                                 : Result<ValueVerdict>(device.error()),
+                     verdict);
 }
 
 // The program of --against, with which the operator has no trace in common.
@@ -445,8 +444,9 @@ void add_verify(CLI::App& verb, Action& action) {
   verb.add_flag("--cuts", args->cuts, "of a net: every tensor between calls, not only outputs");
   verb.add_option(
           "--timeout", args->timeout,
-          "what a kernel may take for a run: 500ms, 90s, 10m (default: 10s); beyond it gets "
-          "one more, alone, for three times as long, and beyond that it is not checked")
+          "what a kernel may take for a run: 500ms, 90s, 10m (default: 10s, 60s in place of a "
+          "GPU); beyond it gets one more, alone, for up to three times as long, and beyond that "
+          "it is not checked")
       ->type_name("DURATION");
   in_group(verb, "What is compared");
   add_weights_to(verb, &args->weights);
