@@ -30,7 +30,7 @@ double max_finite(DType t);
 /// Rounds a double to the nearest value of float type `t` (ties to even; overflow gives infinity).
 double round_to(DType t, double value);
 /// The nearest value of float type `t` to an integer: an f32 at once, as a double that is rounded again may be the
-/// one beside it.
+/// one beside it; f16 and bf16 by way of a double.
 double float_of(DType t, int64_t value);
 /// Wraps to the range of integer type `t` (two's complement); bool gives value != 0.
 int64_t wrap_to(DType t, int64_t value);

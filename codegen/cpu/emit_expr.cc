@@ -1,5 +1,6 @@
 // Emission of values.
 #include "codegen/cpu/emitter.h"
+#include "codegen/cpu/legalize.h"
 #include "codegen/cpu/vector_math.h"
 #include "codegen/lower/analysis/statements.h"
 #include "ir/visit.h"
@@ -258,6 +259,13 @@ Value* Emitter::eval_call(const Call& node) {
     if (node.dtype == DType::kU8) return args[0];
     Value* r = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], ir_.getInt1(false));
     return r;
+  }
+  if (node.intrinsic == Intrinsic::kFma &&
+      (node.dtype == DType::kF16 || node.dtype == DType::kBF16)) {
+    // In f32 the sum would be rounded twice; in f64 the product is exact.
+    for (Value*& arg : args) arg = cast(arg, node.dtype, DType::kF64);
+    Value* sum = sum_to_odd(ir_, ir_.CreateFMul(args[0], args[1]), args[2]);
+    return cast(sum, DType::kF64, node.dtype);
   }
   return round_register(emit_intrinsic(ir_, node.intrinsic, args, has_avx512_), node.dtype);
 }

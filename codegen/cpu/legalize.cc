@@ -30,24 +30,6 @@ llvm::Type* shaped(llvm::Type* scalar, const llvm::Type* like) {
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
 }
 
-// a + b in f64, cut, and its last bit set if anything is lost: a rounding to f32 is then as if from
-// the exact sum. NaN and infinite sums stay.
-llvm::Value* sum_to_odd(llvm::IRBuilder<>& ir, llvm::Value* a, llvm::Value* b) {
-  llvm::Type* integer = shaped(ir.getInt64Ty(), a->getType());
-  llvm::Value* sum = ir.CreateFAdd(a, b);
-  // What it is short of, exactly (Knuth).
-  llvm::Value* of_b = ir.CreateFSub(sum, a);
-  llvm::Value* rest =
-      ir.CreateFAdd(ir.CreateFSub(a, ir.CreateFSub(sum, of_b)), ir.CreateFSub(b, of_b));
-  llvm::Value* bits = ir.CreateBitCast(sum, integer);
-  llvm::Value* signs = ir.CreateXor(bits, ir.CreateBitCast(rest, integer));
-  llvm::Value* zero = llvm::Constant::getNullValue(integer);
-  llvm::Value* inexact = ir.CreateFCmpONE(rest, llvm::Constant::getNullValue(rest->getType()));
-  llvm::Value* too_large = ir.CreateAnd(inexact, ir.CreateICmpSLT(signs, zero));
-  llvm::Value* cut = ir.CreateSub(bits, ir.CreateZExt(too_large, integer));
-  return ir.CreateBitCast(ir.CreateOr(cut, ir.CreateZExt(inexact, integer)), a->getType());
-}
-
 // a * b + c of f32 values by way of f64.
 llvm::Value* in_double(llvm::IntrinsicInst& fma) {
   llvm::IRBuilder<> ir(&fma);
@@ -62,6 +44,22 @@ llvm::Value* in_double(llvm::IntrinsicInst& fma) {
 }
 
 }  // namespace
+
+llvm::Value* sum_to_odd(llvm::IRBuilderBase& ir, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* integer = shaped(ir.getInt64Ty(), a->getType());
+  llvm::Value* sum = ir.CreateFAdd(a, b);
+  // What it is short of, exactly (Knuth).
+  llvm::Value* of_b = ir.CreateFSub(sum, a);
+  llvm::Value* rest =
+      ir.CreateFAdd(ir.CreateFSub(a, ir.CreateFSub(sum, of_b)), ir.CreateFSub(b, of_b));
+  llvm::Value* bits = ir.CreateBitCast(sum, integer);
+  llvm::Value* signs = ir.CreateXor(bits, ir.CreateBitCast(rest, integer));
+  llvm::Value* zero = llvm::Constant::getNullValue(integer);
+  llvm::Value* inexact = ir.CreateFCmpONE(rest, llvm::Constant::getNullValue(rest->getType()));
+  llvm::Value* too_large = ir.CreateAnd(inexact, ir.CreateICmpSLT(signs, zero));
+  llvm::Value* cut = ir.CreateSub(bits, ir.CreateZExt(too_large, integer));
+  return ir.CreateBitCast(ir.CreateOr(cut, ir.CreateZExt(inexact, integer)), a->getType());
+}
 
 llvm::Value* rounded_once(llvm::Value* fma) {
   auto* instruction = llvm::cast<llvm::Instruction>(fma);

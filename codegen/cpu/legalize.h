@@ -7,6 +7,7 @@
 #include <string>
 
 namespace llvm {
+class IRBuilderBase;
 class Module;
 class Value;
 }  // namespace llvm
@@ -15,6 +16,10 @@ namespace prunerc::codegen {
 
 /// A fused operation that a program asks for, which rounds once on every CPU.
 llvm::Value* rounded_once(llvm::Value* fma);
+
+/// a + b in f64, cut, and its last bit set if anything is lost: a rounding to a narrower type is then as
+/// if from the exact sum. NaN and infinite sums stay.
+llvm::Value* sum_to_odd(llvm::IRBuilderBase& ir, llvm::Value* a, llvm::Value* b);
 
 /// For a CPU without fused multiply-adds and half-precision conversions, where both would become
 /// calls of library functions. A fused operation on f32 is done in f64, where the product is exact

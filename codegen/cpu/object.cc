@@ -186,6 +186,37 @@ Result<std::string> emit_file(llvm::Module& module, llvm::TargetMachine& machine
   return std::string(bytes.begin(), bytes.end());
 }
 
+// All functions, for the CPU and in a module that verifies.
+Result<void> emit_functions(std::span<const LoweredFunction> functions, const ir::Target& target,
+                            const CpuName& name, const llvm::TargetMachine& machine,
+                            llvm::Module& module) {
+  for (const LoweredFunction& function : functions) {
+    PRUNERC_TRY_VOID(check_tensors(function.program, machine));
+    llvm::IRBuilder<> builder(module.getContext());
+    // Its instructions need registers of 64 bytes, which a target may have given up.
+    const bool has_avx512 =
+        target.vector_bytes >= 64 && machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
+    Emitter emitter(function.program, function.plan, {target.vector_bytes, has_avx512}, module,
+                    builder);
+    PRUNERC_TRY_VOID(emitter.emit_entry(function.symbol));
+  }
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", name.cpu);
+    if (!name.features.empty()) f.addFnAttr("target-features", name.features);
+  }
+  const llvm::MCSubtargetInfo& cpu = *machine.getMCSubtargetInfo();
+  if (!cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
+    PRUNERC_TRY_VOID(replace_fused(module, name.cpu));
+  }
+  std::string broken;
+  llvm::raw_string_ostream broken_out(broken);
+  if (llvm::verifyModule(module, &broken_out)) {
+    return with_detail(error(Diag::kInternal, "emitted LLVM IR does not verify"), broken_out.str());
+  }
+  return {};
+}
+
 }  // namespace
 
 CpuName host_cpu() {
@@ -243,30 +274,7 @@ Result<EmittedObject> emit_object(std::span<const LoweredFunction> functions,
   llvm::Module module(functions.front().symbol, context);
   module.setTargetTriple(name.triple);
   module.setDataLayout(machine->createDataLayout());
-  for (const LoweredFunction& function : functions) {
-    PRUNERC_TRY_VOID(check_tensors(function.program, *machine));
-    llvm::IRBuilder<> builder(context);
-    // Its instructions need registers of 64 bytes, which a target may have given up.
-    const bool has_avx512 =
-        target.vector_bytes >= 64 && machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
-    Emitter emitter(function.program, function.plan, {target.vector_bytes, has_avx512}, module,
-                    builder);
-    PRUNERC_TRY_VOID(emitter.emit_entry(function.symbol));
-  }
-  for (llvm::Function& f : module) {
-    if (f.isDeclaration()) continue;
-    f.addFnAttr("target-cpu", name.cpu);
-    if (!name.features.empty()) f.addFnAttr("target-features", name.features);
-  }
-  const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
-  if (!cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
-    PRUNERC_TRY_VOID(replace_fused(module, name.cpu));
-  }
-  std::string broken;
-  llvm::raw_string_ostream broken_out(broken);
-  if (llvm::verifyModule(module, &broken_out)) {
-    return with_detail(error(Diag::kInternal, "emitted LLVM IR does not verify"), broken_out.str());
-  }
+  PRUNERC_TRY_VOID(emit_functions(functions, target, name, *machine, module));
   optimize(module, *machine);
   if (debug_options().wants_dump("llvm")) write_dump("llvm", print_module(module));
   if (form == ObjectForm::kLlvmText) return EmittedObject{print_module(module), 0};

@@ -313,6 +313,21 @@ PR_FN float pr_pow(float x, float y) { return powf(x, y); }
 PR_FN double pr_pow(double x, double y) { return pow(x, y); }
 PR_FN float pr_fma(float x, float y, float z) { return fmaf(x, y, z); }
 PR_FN double pr_fma(double x, double y, double z) { return fma(x, y, z); }
+// Of 16-bit values, rounded once.
+PR_FN float pr_fma_f16(float x, float y, float z) {
+  pr_f16 r;
+  asm("fma.rn.f16 %0, %1, %2, %3;"
+      : "=h"(r.bits)
+      : "h"(pr_to_f16(x).bits), "h"(pr_to_f16(y).bits), "h"(pr_to_f16(z).bits));
+  return pr_to_f32(r);
+}
+PR_FN float pr_fma_bf16(float x, float y, float z) {
+  pr_bf16 r;
+  asm("fma.rn.bf16 %0, %1, %2, %3;"
+      : "=h"(r.bits)
+      : "h"(pr_to_bf16(x).bits), "h"(pr_to_bf16(y).bits), "h"(pr_to_bf16(z).bits));
+  return pr_to_f32(r);
+}
 PR_FN int pr_abs(int x) { return x < 0 ? (int)(0u - (unsigned)x) : x; }
 PR_FN pr_i64 pr_abs(pr_i64 x) { return x < 0 ? (pr_i64)(0ull - (pr_u64)x) : x; }
 template <class T> PR_FN T pr_min(T a, T b) { return a < b ? a : b; }

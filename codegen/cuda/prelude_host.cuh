@@ -338,6 +338,20 @@ PR_FN float pr_pow(float x, float y) { return __builtin_powf(x, y); }
 PR_FN double pr_pow(double x, double y) { return __builtin_pow(x, y); }
 PR_FN float pr_fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 PR_FN double pr_fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+// Of 16-bit values: the exact product and what its sum in f64 is short of (Knuth), rounded to odd.
+PR_FN float pr_fma_odd_(double x, double y, double z) {
+  const double product = x * y, sum = product + z, of_z = sum - product;
+  const double rest = (product - (sum - of_z)) + (z - of_z);
+  const float r = pr_odd(sum);
+  if ((double)r != sum || !(__builtin_fabs(rest) > 0)) return r;
+  return pr_from_bits_((pr_bits_(r) - ((rest < 0) != (sum < 0))) | 1);
+}
+PR_FN float pr_fma_f16(float x, float y, float z) {
+  return pr_to_f32(pr_to_f16(pr_fma_odd_(x, y, z)));
+}
+PR_FN float pr_fma_bf16(float x, float y, float z) {
+  return pr_to_f32(pr_to_bf16(pr_fma_odd_(x, y, z)));
+}
 PR_FN int pr_abs(int x) { return x < 0 ? (int)(0u - (unsigned)x) : x; }
 PR_FN pr_i64 pr_abs(pr_i64 x) { return x < 0 ? (pr_i64)(0ull - (pr_u64)x) : x; }
 template <class T> PR_FN T pr_min(T a, T b) { return a < b ? a : b; }

@@ -307,8 +307,11 @@ Text KernelPrinter::cast(DType from, DType to, const Text& v) {
 Text KernelPrinter::call(const Call& node) {
   std::vector<std::string> args;
   for (Expr arg : node.args) args.push_back(value(arg).text);
-  const Text r{fmt::format("pr_{}({})", to_string(node.intrinsic), fmt::join(args, ", "))};
   const bool narrow = node.dtype == DType::kF16 || node.dtype == DType::kBF16;
+  if (narrow && node.intrinsic == Intrinsic::kFma) {
+    return {fmt::format("pr_fma_{}({})", to_string(node.dtype), fmt::join(args, ", "))};
+  }
+  const Text r{fmt::format("pr_{}({})", to_string(node.intrinsic), fmt::join(args, ", "))};
   if (narrow) return cast(DType::kF32, node.dtype, r);
   const bool small = node.dtype == DType::kI8 || node.dtype == DType::kU8;
   return small ? cast(DType::kI32, node.dtype, r) : r;

@@ -21,8 +21,8 @@ inline int64_t wrap_int(DType dtype, int64_t value) {
   return dtype == DType::kI64 ? value : wrap_to(dtype, value);
 }
 
-/// An intrinsic on values of `dtype`, computed in double and rounded once; `fma` of f32 has a
-/// single rounding too. Unused arguments are ignored.
+/// An intrinsic on values of `dtype`, computed in double and rounded; `fma` has a single rounding in every
+/// type. Unused arguments are ignored.
 double call_float(Intrinsic intrinsic, DType dtype, double x, double y, double z);
 
 /// min and max of floats: the second operand if either is NaN, like the x86 instructions.

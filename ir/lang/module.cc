@@ -176,13 +176,12 @@ std::string closest_import(std::string_view path) {
 
 }  // namespace
 
-std::string list_names(const std::vector<std::string_view>& names) {
-  constexpr size_t kShown = 8;
+std::string list_names(const std::vector<std::string_view>& names, std::size_t most) {
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) {
+  for (size_t i = 0; i < names.size() && i < most; ++i) {
     text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
   }
-  return names.size() > kShown ? text + ", ..." : text;
+  return names.size() > most ? text + ", ..." : text;
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {

@@ -7,6 +7,7 @@
 #include "ir/lang/parse/ast.h"
 #include "ir/lang/source.h"
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <string>
@@ -47,7 +48,7 @@ const AstNet* find_net(const Module& module, std::string_view name);
 std::string_view closest_name(std::string_view word,
                               const std::vector<std::string_view>& candidates);
 /// "'M', 'N'", the first few.
-std::string list_names(const std::vector<std::string_view>& names);
+std::string list_names(const std::vector<std::string_view>& names, std::size_t most = 8);
 /// "; did you mean 'tune'?", or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 

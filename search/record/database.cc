@@ -309,6 +309,7 @@ Result<int64_t> Database::put_task_row(const TaskRow& row) {
                              "VALUES (?, ?, ?, ?, ?, ?)"));
   query.bind(row.key.hash).bind(row.key.program).bind(row.key.target);
   query.bind(row.name).bind(row.op_text).bind(row.bindings);
+  kernel_groups_.reset();
   PRUNERC_TRY_VOID(query.run());
   return static_cast<int64_t>(sqlite3_last_insert_rowid(db_.get()));
 }
@@ -374,17 +375,36 @@ Result<void> Database::put_records(int64_t task_id, std::span<const Record> reco
   return transaction.commit();
 }
 
-Result<std::vector<int64_t>> Database::tasks_of_same_kernels(int64_t task_id) {
-  std::vector<int64_t> ids = {task_id};
-  PRUNERC_TRY(const std::optional<TaskRow> own, task_row(task_id));
-  if (!own) return ids;
-  const std::string kernels_of = without_surroundings(own->key.target);
-  PRUNERC_TRY(const std::vector<TaskRow> rows, tasks_of_program(own->key.program));
-  for (const TaskRow& row : rows) {
-    if (row.id != task_id && without_surroundings(row.key.target) == kernels_of)
-      ids.push_back(row.id);
+Result<void> Database::group_tasks() {
+  PRUNERC_TRY(Query version, Query::prepare(db_.get(), path_, "PRAGMA data_version"));
+  PRUNERC_TRY(const bool is_known, version.step());
+  const int64_t now = is_known ? version.int_column() : 0;
+  if (kernel_groups_ && kernel_groups_->data_version == now) return {};
+  KernelGroups found;
+  found.data_version = now;
+  std::map<std::string, std::size_t> seen;
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_, "SELECT id, target, program FROM task ORDER BY id"));
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) break;
+    const int64_t id = query.int_column();
+    std::string kernels = without_surroundings(query.text_column());
+    kernels += "\n" + query.text_column();
+    const std::size_t group = seen.try_emplace(std::move(kernels), seen.size()).first->second;
+    if (group == found.groups.size()) found.groups.emplace_back();
+    found.groups[group].push_back(id);
+    found.group_of[id] = group;
   }
-  return ids;
+  kernel_groups_ = std::move(found);
+  return {};
+}
+
+Result<std::vector<int64_t>> Database::tasks_of_same_kernels(int64_t task_id) {
+  PRUNERC_TRY_VOID(group_tasks());
+  const auto at = kernel_groups_->group_of.find(task_id);
+  if (at == kernel_groups_->group_of.end()) return std::vector<int64_t>{task_id};
+  return kernel_groups_->groups[at->second];
 }
 
 Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerprint,

@@ -7,8 +7,10 @@
 #include "search/record/measurement.h"
 #include "search/space/task.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -218,6 +220,13 @@ class Database {
                                                         int64_t b = 0);
   /// The task, and those whose targets differ in what surrounds the kernel alone.
   Result<std::vector<int64_t>> tasks_of_same_kernels(int64_t task_id);
+  /// All tasks by that, read once for as long as nobody adds one: each reads every program.
+  struct KernelGroups {
+    int64_t data_version = 0;  // SQLite's: other connections change it
+    std::map<int64_t, std::size_t> group_of;
+    std::vector<std::vector<int64_t>> groups;
+  };
+  Result<void> group_tasks();
   /// Of each candidate that ran here the record that counts, fastest first.
   Result<std::vector<Record>> standing_records(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,
@@ -225,6 +234,7 @@ class Database {
 
   std::unique_ptr<sqlite3, Close> db_;
   std::string path_;
+  std::optional<KernelGroups> kernel_groups_;
 };
 
 /// Schema of the files that this build writes.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace prunerc::search {
@@ -108,9 +110,13 @@ Result<void> TaskState::load(Database& database) {
   for (const Record& record : records) {
     quiet_ns = quieter(quiet_ns, record.measurement.machine.reference_ns);
   }
+  PRUNERC_TRY(const std::set<std::string> wrong, database.refuted(task_id));
   std::vector<Candidate> candidates;
   std::vector<Measurement> measurements;
-  for (const Record& record : standing_of(std::move(records))) {
+  for (Record& record : standing_of(std::move(records))) {
+    // Known as wrong, also where it was timed once more since: it is neither best nor tried again.
+    if (wrong.contains(record.fingerprint) && record.measurement.ok())
+      record.measurement.status = MeasureStatus::kWrongResult;
     // A record of an older build whose trace no longer replays is history, not knowledge.
     std::optional<Candidate> candidate = restore(*task, *space, record, &report.left_aside);
     if (!candidate) continue;

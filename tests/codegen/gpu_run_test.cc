@@ -260,6 +260,19 @@ TEST_CASE("an f64 is rounded to 16 bits once", "[gpu]") {
   }
 }
 
+TEST_CASE("an fma of 16 bits rounds once", "[gpu]") {
+  // Products that are the middle of two numbers of 16 bits, and a little more or less.
+  for (const char* value : {"fma(3f16, 683f16, f16(X[v]*0f64 + 0.00006103515625f64))",
+                            "fma(7bf16, 37bf16, bf16(X[v]*0f64 - 0.00000095367431640625f64))",
+                            "fma(7bf16, 37bf16, bf16(X[v]*0f64 - 1f64/1e30f64))"}) {
+    CAPTURE(value);
+    const ir::Program base = parse_or_die(elements(8, "f64", "f64(" + std::string(value) + ")"));
+    schedule::Schedule s(base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], "thread.x"));
+    CHECK(compare_on_host(base, s.program(), gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
 TEST_CASE("rows that ldmatrix cannot read are refused where code is made", "[gpu]") {
   for (const GpuProgram& p : gpu_programs()) {
     if (p.name != "matmul_ldmatrix") continue;

@@ -6,10 +6,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -45,15 +48,19 @@ LoadedKernel function_kernel(const std::string& name, const std::string& type, i
   return *kernel;
 }
 
-LoadedKernel fma_kernel(int lanes, const Target& target) {
+Program fma_program(DType dtype, int lanes) {
   const std::string width = std::to_string(lanes), batch = std::to_string(kBatch);
-  const std::string shape = "f32[" + batch + "]";
-  const std::string text =
+  const std::string shape = std::string(to_string(dtype)) + "[" + batch + "]";
+  return parse_or_die(
       "program f(A: " + shape + ", B: " + shape + ", C: " + shape + ") -> (Y: " + shape +
       ") { for i in " + std::to_string(kBatch / lanes) + " @L0 { for j in " + width +
       " @L1 vectorized { block \"Y\" @B0 [v: S(" + batch + ") = i*" + width +
-      " + j] { reads A[v], B[v], C[v] writes Y[v] Y[v] = fma(A[v], B[v], C[v]) } } } }";
-  const Result<codegen::Artifact> artifact = codegen::compile_cpu(parse_or_die(text), target);
+      " + j] { reads A[v], B[v], C[v] writes Y[v] Y[v] = fma(A[v], B[v], C[v]) } } } }");
+}
+
+LoadedKernel fma_kernel(int lanes, const Target& target) {
+  const Result<codegen::Artifact> artifact =
+      codegen::compile_cpu(fma_program(DType::kF32, lanes), target);
   REQUIRE_OK(artifact);
   Result<LoadedKernel> kernel = LoadedKernel::load(*artifact);
   REQUIRE_OK(kernel);
@@ -200,6 +207,49 @@ TEST_CASE("an fma rounds once, also on a CPU without the instruction") {
         INFO(args[0][i] << " * " << args[1][i] << " + " << args[2][i]);
         const float want = std::fma(args[0][i], args[1][i], args[2][i]);
         REQUIRE(ulps(element<float>(y[0], i), static_cast<double>(want)) == 0);
+      }
+    }
+  }
+}
+
+// Of any bits, and sums that cancel or whose product is near the middle of two numbers.
+std::vector<Tensor> narrow_fma_inputs(DType dtype) {
+  const auto value = [&](uint64_t bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    return dtype == DType::kF16 ? f16_value(half) : bf16_value(half);
+  };
+  const double hard[][3] = {{3, 683, 0x1p-14}, {7, 37, -0x1p-20}, {7, 37, -0x1p-100},
+                            {7, 37, 0x1p-100}, {1, 1, -1},        {-0.0, 1, -0.0},
+                            {kInf, 0, 1},      {kInf, 1, -kInf},  {60000, 60000, -1}};
+  std::vector<Tensor> inputs(3, Tensor(dtype, {kBatch}));
+  Rng rng(13);
+  for (int64_t i = 0; i < kBatch; ++i) {
+    double args[3] = {value(rng.next()), value(rng.next()), value(rng.next())};
+    if (i % 2 == 1) args[2] = -args[0] * args[1] * (i % 4 == 1 ? 1 : 0x1p-9);
+    if (i < std::ssize(hard)) std::copy_n(hard[i], 3, args);
+    for (std::size_t k = 0; k < 3; ++k) inputs[k].set(i, args[k]);
+  }
+  return inputs;
+}
+
+TEST_CASE("an fma of 16 bits rounds once") {
+  const std::pair<const char*, DType> cases[] = {{"cpu:x86-64-v2", DType::kBF16},
+                                                 {"cpu:x86-64-v3", DType::kBF16},
+                                                 {"cpu:x86-64-v3", DType::kF16}};
+  for (const auto& [name, dtype] : cases) {
+    for (const int lanes : {1, 4}) {
+      INFO(name << ", " << to_string(dtype) << ", lanes " << lanes);
+      const Program program = fma_program(dtype, lanes);
+      const std::vector<Tensor> inputs = narrow_fma_inputs(dtype);
+      const std::vector<Tensor> want = interpret_or_die(program, inputs);
+      const Result<std::vector<Tensor>> got =
+          compile_and_run(program, inputs, {.target = *target_from_string(name), .compile = {}});
+      REQUIRE_OK(got);
+      for (int64_t i = 0; i < kBatch; ++i) {
+        INFO(inputs[0].get(i) << " * " << inputs[1].get(i) << " + " << inputs[2].get(i));
+        const double found = (*got)[0].get(i), right = want[0].get(i);
+        const bool is_same = found == right && std::signbit(found) == std::signbit(right);
+        REQUIRE((std::isnan(right) ? std::isnan(found) : is_same));
       }
     }
   }

@@ -44,6 +44,10 @@ TEST_CASE("each float operation is rounded to its type") {
   // (1 + 2^-12)^2 - 1: a product rounded on its own would lose the last term.
   CHECK(evaluate("f32", "fma(x[], x[], -1f32)", 1 + 0x1p-12, "f32").get(0) == 0x1p-11 + 0x1p-24);
   CHECK(evaluate("f32", "x[]*x[] - 1f32", 1 + 0x1p-12, "f32").get(0) == 0x1p-11);
+  // The products are the middle of two numbers; an f64 cannot hold the last sum.
+  CHECK(evaluate("f16", "fma(3f16, 683f16, x[])", 0x1p-14, "f16").get(0) == 2050);
+  CHECK(evaluate("bf16", "fma(7bf16, 37bf16, x[])", -0x1p-20, "bf16").get(0) == 258);
+  CHECK(evaluate("bf16", "fma(7bf16, 37bf16, x[])", -0x1p-100, "bf16").get(0) == 258);
 }
 
 TEST_CASE("casts saturate, wrap or round") {

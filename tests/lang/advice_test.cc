@@ -109,6 +109,7 @@ TEST_CASE("names that are not defined are answered with one that is") {
       {"Y[i] = gelu(X[i]);", "import \"std/activation.prn\" defines it"},
       {"let t[i]: f23 = X[i]; Y[i] = t[i];", "did you mean 'f32'?"},
       {"let t[i]: float32 = X[i]; Y[i] = t[i];", "a type is one of 'f64', 'f32', "},
+      {"let t[i]: float32 = X[i]; Y[i] = t[i];", "'bool'"},
   };
   for (const auto& [body, says] : cases) {
     const lang::LangResult result = compile(op_with(body));

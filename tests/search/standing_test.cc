@@ -162,6 +162,20 @@ TEST_CASE("what is wrong alone is wrong within a network, and a time-out is not"
   CHECK_FALSE(db.is_refuted(ids[1], make_record(2, 100000).fingerprint).value());
 }
 
+TEST_CASE("a task that is added later has part in what is refuted of its kernels") {
+  Database db = open_or_die(":memory:");
+  const Task alone = make_test_task("gemm");
+  ir::Target target = alone.target;
+  target.network = std::string(32, 'a');
+  Record record = make_record(1, 100000);
+  record.measurement.status = MeasureStatus::kWrongResult;
+  const int64_t first = db.put_task(alone).value();
+  REQUIRE_OK(db.put_records(first, {&record, 1}));
+  CHECK(db.is_refuted(first, record.fingerprint).value());
+  const int64_t second = db.put_task(make_task("gemm", alone.base, target)).value();
+  CHECK(db.is_refuted(second, record.fingerprint).value());
+}
+
 TEST_CASE("what a file says is wrong refutes nothing here") {
   Database there = open_or_die(":memory:");
   Record record = make_record(1, 100000);
@@ -197,6 +211,33 @@ TEST_CASE("a search that goes on does not verify again what was timed once more 
   comparisons.clear();
   REQUIRE_OK(tune(tasks, measurer, *db, options));
   CHECK(comparisons[again.fingerprint] == 0);
+}
+
+TEST_CASE("a search that goes on starts from no record that was found wrong") {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  std::map<std::string, int> times;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    ++times[ir::fingerprint(input.program).to_string()];
+    return hashed_time(input);
+  });
+  TuneOptions options;
+  options.trials = 8;
+  options.num_threads = 1;
+  options.check = {};
+  const std::vector<Task> tasks = {make_test_task("gemm")};
+  REQUIRE_OK(tune(tasks, measurer, *db, options));
+  const Record best = db->best(1).value().value();
+  Measurement verdict;
+  verdict.status = MeasureStatus::kWrongResult;
+  REQUIRE_OK(db->put_verdict(1, best.fingerprint, verdict));
+  // Timed once more since, as right.
+  REQUIRE_OK(db->put_records(1, {&best, 1}));
+  times.clear();
+  const Result<TuneReport> again = tune(tasks, measurer, *db, options);
+  REQUIRE_OK(again);
+  CHECK(again->tasks[0].best.fingerprint != best.fingerprint);
+  CHECK(times[best.fingerprint] == 0);
 }
 
 TEST_CASE("finals on a machine that became busy leave the times of the search standing") {

@@ -130,7 +130,7 @@ class Claims(command.CommandTest):
         self.assertRegex(self.prunerc("db", "best", "--op", "dense").out, r"(?m)^# not used: record 1 of prunerc \S+ gives no program")
         result = self.prunerc("compile", self.ops, *DENSE, "-o", self.path("a.s"))
         self.assertRegex(result.err, LEFT_ASIDE % 1)
-        self.assertIn("schedule: heuristic\n", result.err)
+        self.assertIn("schedule: heuristic\n", result.err)  # not that there is no record
 
     def test_verify_and_best_pass_over_claims_of_which_this_build_makes_no_program(self):
         row = self.tuned()[0]

@@ -14,7 +14,7 @@ class Compile(command.CommandTest):
 
     def test_a_header_comes_along_unless_one_is_named(self):
         result = self.compile("dense.so")
-        self.assertIn("schedule: heuristic; there is no record, `prunerc tune`", result.err)
+        self.assertIn("schedule: heuristic; there is no record, `prunerc tune` looks for a faster one\n", result.err)
         self.assertEqual("", result.out)
         self.assertTrue(os.path.exists(self.path("dense.h")))
         self.compile("other.o", "named.h")

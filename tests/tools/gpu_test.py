@@ -61,6 +61,13 @@ class Gpu(command.CommandTest):
         strict = ["g++", "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source]
         subprocess.run(strict, check=True)
 
+    def test_compile_offers_no_search_where_none_can_run(self):
+        if os.path.exists("/dev/nvidia0"):
+            self.skipTest("this machine has a GPU")
+        dense = os.path.abspath("tools/examples/dense_relu.prn")
+        result = self.prunerc("compile", dense, "--target", "cuda:sm_80", "-o", self.path("k.cu"))
+        self.assertIn("schedule: heuristic; there is no record\n", result.err)
+
     def test_what_cannot_be_is_said(self):
         path = os.path.join(self.folder, "k.ll")
         result = self.prunerc("compile", PROGRAM, *SCHEDULE, "--target", "cuda:sm_80", "-o", path, expect=2)

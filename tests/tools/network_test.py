@@ -96,6 +96,11 @@ net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
         self.assertNotIn("within mlp: ", told.out)
         self.assertNotIn("network", self.prunerc("tune", self.ops, "--op", "scale", "--trials", "1", "--json").json())
 
+    def test_a_note_of_several_tasks_is_one_line(self):
+        self.prunerc("tune", self.net, "--trials", "2")
+        told = self.prunerc("tune", self.net, "--time", "1ms").err
+        self.assertIn("note: no time was left to measure 2 of 2 tasks anew: give more --time\n", told)
+
     def test_tuning_needs_no_weights(self):
         named = self.write("named.prn", NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "later.safetensors" {'))
         told = self.prunerc("tune", named, "--trials", "2")

@@ -82,6 +82,16 @@ class OtherThreads {
   std::map<int64_t, int> num_tasks_;
 };
 
+void print_without_record(const std::vector<Choice::Origin>& origins, const ir::Target& target) {
+  const auto without = static_cast<std::ptrdiff_t>(origins.size()) -
+                       std::count(origins.begin(), origins.end(), Choice::Origin::kRecord);
+  if (without == 0) return;
+  fmt::print(stderr,
+             "no record of {} of {} tasks for {}: using the heuristic schedule; `prunerc tune` "
+             "finds faster ones\n",
+             without, origins.size(), describe(target));
+}
+
 }  // namespace
 
 Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
@@ -114,14 +124,7 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
   };
   const NetworkOptions options = {session.target(), session.num_threads(), reuse, symbol};
   PRUNERC_TRY(Network network, Network::build(net.net, options, schedule));
-  std::size_t without = 0;
-  for (const Choice::Origin origin : origins) without += origin == Choice::Origin::kRecord ? 0 : 1;
-  if (without > 0 && machine.effort == 0) {
-    fmt::print(stderr,
-               "no record of {} of {} tasks for {}: using the heuristic schedule; `prunerc tune` "
-               "finds faster ones\n",
-               without, origins.size(), describe(session.target()));
-  }
+  if (machine.effort == 0) print_without_record(origins, session.target());
   other_threads.print();
   if (num_left > 0) {
     fmt::print(stderr, "note: {} of {} tasks have records that are not used; of the first, {}\n",

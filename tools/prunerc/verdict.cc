@@ -75,20 +75,30 @@ std::string_view place_of(ir::TargetKind kind) {
   PRUNERC_UNREACHABLE("target");
 }
 
+// What all runs of one check have in common.
+struct Bench {
+  const KernelCheck& how;
+  const search::Task& task;
+  const codegen::Artifact& artifact;
+  ir::Target target;
+  int num_threads;
+  runtime::Device& device;
+  References& references;
+};
+
 // Runs the job, and once more, alone in a process of its own and for longer, if that took too long: other
 // work may have been in the way.
-runtime::JobOutcome run_patiently(const KernelCheck& how, const ir::Target& target, int num_threads,
-                                  runtime::Device& device, const runtime::Job& job) {
-  constexpr int64_t kPatience = 3, kMostMoreNs = 3'600'000'000'000;
-  runtime::JobOutcome ran = device.run(job);
+runtime::JobOutcome run_patiently(const Bench& bench, const runtime::Job& job) {
+  runtime::JobOutcome ran = bench.device.run(job);
   runtime::Measurement& m = ran.measurement;
   if (m.status != MeasureStatus::kTimeout) return ran;
-  const int64_t first_ns = how.run_limit_ns > 0 ? how.run_limit_ns : own_run_limit_ns(target);
-  const int64_t limit_ns = first_ns + std::min((kPatience - 1) * first_ns, kMostMoreNs);
+  const int64_t limit_ns = patient_limit_ns(bench.how, bench.target);
   const Result<std::unique_ptr<runtime::Device>> alone =
-      open_device(target, num_threads, {}, limit_ns);
-  if (alone.ok()) ran = (*alone)->run(job);
-  if (m.status == MeasureStatus::kTimeout) {
+      open_device(bench.target, bench.num_threads, {}, limit_ns);
+  if (!alone.ok()) return ran;
+  ran = (*alone)->run(job);
+  // Loading and preparing have limits of their own.
+  if (m.status == MeasureStatus::kTimeout && m.detail.ends_with("while running")) {
     m.detail = fmt::format("took longer than {:g} s ({}); --timeout gives it more",
                            static_cast<double>(limit_ns) * 1e-9, m.detail);
   }
@@ -104,7 +114,45 @@ void take_failure(const runtime::Measurement& m, uint64_t seed, Verdict* verdict
                               is_late ? "" : fmt::format("{}: ", describe(m.status)), m.detail);
 }
 
+// One set of inputs; false if the verdict stands after it.
+bool check_inputs(const Bench& bench, uint64_t seed, Verdict* verdict) {
+  runtime::Job job;
+  job.artifact = &bench.artifact;
+  job.inputs = References::inputs(bench.task.base, seed);
+  job.want_outputs = true;
+  const runtime::JobOutcome ran = run_patiently(bench, job);
+  if (!ran.measurement.ok()) {
+    take_failure(ran.measurement, seed, verdict);
+    return false;
+  }
+  const Result<Comparison> comparison = bench.references.compare(bench.task, seed, ran.outputs);
+  if (!comparison.ok()) {
+    const bool is_invalid = comparison.error().id() == Diag::kProgramInvalid;
+    verdict->kind = is_invalid ? Verdict::Kind::kInvalid : Verdict::Kind::kNotChecked;
+    verdict->what = comparison.error().message();
+    return false;
+  }
+  if (!comparison->ok) {
+    verdict->kind = Verdict::Kind::kWrong;
+    verdict->what = fmt::format("seed {}: {}", seed, comparison->what);
+    return false;
+  }
+  verdict->what = comparison->what;
+  if (comparison->is_empty()) {
+    verdict->kind = Verdict::Kind::kNotChecked;
+    return false;
+  }
+  return !bench.how.interpret ||
+         agrees_with_interpreter(bench.task, bench.references, seed, verdict);
+}
+
 }  // namespace
+
+int64_t patient_limit_ns(const KernelCheck& how, const ir::Target& target) {
+  constexpr int64_t kPatience = 3, kMostMoreNs = 3'600'000'000'000;
+  const int64_t first_ns = how.run_limit_ns > 0 ? how.run_limit_ns : own_run_limit_ns(target);
+  return first_ns + std::min((kPatience - 1) * first_ns, kMostMoreNs);
+}
 
 Verdict check_kernel(const KernelCheck& how, const search::Task& task,
                      const codegen::Artifact& artifact) {
@@ -115,46 +163,34 @@ Verdict check_kernel(const KernelCheck& how, const search::Task& task,
   const ir::Target target = with_device(task.target);
   const Result<std::unique_ptr<runtime::Device>> device =
       open_device(target, num_threads, {}, how.run_limit_ns);
-  runtime::CpuDevice cpu({.num_threads = num_threads});
-  References references(cpu);
   if (!device.ok()) {
     verdict.kind = Verdict::Kind::kNotChecked;
     verdict.what = device.error().message();
     return verdict;
   }
   verdict.ran_on = place_of(target.kind);
-  for (int i = 0; i < how.num_seeds; ++i) {
-    const uint64_t seed = how.seed + static_cast<uint64_t>(i);
-    runtime::Job job;
-    job.artifact = &artifact;
-    job.inputs = References::inputs(task.base, seed);
-    job.want_outputs = true;
-    const runtime::JobOutcome ran = run_patiently(how, target, num_threads, **device, job);
-    if (!ran.measurement.ok()) {
-      take_failure(ran.measurement, seed, &verdict);
-      return verdict;
-    }
-    const Result<Comparison> comparison = references.compare(task, seed, ran.outputs);
-    if (!comparison.ok()) {
-      const bool is_invalid = comparison.error().id() == Diag::kProgramInvalid;
-      verdict.kind = is_invalid ? Verdict::Kind::kInvalid : Verdict::Kind::kNotChecked;
-      verdict.what = comparison.error().message();
-      return verdict;
-    }
-    if (!comparison->ok) {
-      verdict.kind = Verdict::Kind::kWrong;
-      verdict.what = fmt::format("seed {}: {}", seed, comparison->what);
-      return verdict;
-    }
-    verdict.what = comparison->what;
-    if (comparison->is_empty()) {
-      verdict.kind = Verdict::Kind::kNotChecked;
-      return verdict;
-    }
-    if (how.interpret && !agrees_with_interpreter(task, references, seed, &verdict)) return verdict;
+  runtime::CpuDevice cpu({.num_threads = num_threads});
+  References references(cpu);
+  const Bench bench = {how, task, artifact, target, num_threads, **device, references};
+  while (verdict.num_seeds < how.num_seeds) {
+    const uint64_t seed = how.seed + static_cast<uint64_t>(verdict.num_seeds);
+    if (!check_inputs(bench, seed, &verdict)) break;
     ++verdict.num_seeds;
   }
   return verdict;
+}
+
+bool take_values(const Result<ValueVerdict>& found, Verdict* verdict) {
+  if (!found.ok()) {
+    verdict->values = "not compared: " + found.error().message();
+    const Diag id = found.error().id();
+    if (id == Diag::kTimeLimit || id == Diag::kWorkerStart)
+      verdict->kind = Verdict::Kind::kNotChecked;
+    return false;
+  }
+  verdict->values = found->what;
+  if (!found->ok) verdict->kind = Verdict::Kind::kWrong;
+  return found->num_elems > 0;
 }
 
 }  // namespace prunerc::cli

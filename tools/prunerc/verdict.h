@@ -3,7 +3,10 @@
 #define PRUNERC_TOOLS_PRUNERC_VERDICT_H_
 
 #include "codegen/artifact.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
 #include "search/space/task.h"
+#include "tools/driver/against.h"
 
 #include <cstdint>
 #include <string>
@@ -38,10 +41,17 @@ struct KernelCheck {
   int64_t run_limit_ns = 0;  // of a run; 0: the device's own
 };
 
+/// Of the second run that a late kernel gets. Units: ns.
+int64_t patient_limit_ns(const KernelCheck& how, const ir::Target& target);
+
 /// Runs the kernel on each set of inputs and compares with the unscheduled program. A run that takes too
 /// long gets one more, alone; what is late then, or has no device, is not checked.
 Verdict check_kernel(const KernelCheck& how, const search::Task& task,
                      const codegen::Artifact& artifact);
+
+/// The numbers of --against; false if there were none to compare. A kernel that was not given the time or
+/// the machine for them is not checked.
+bool take_values(const Result<ValueVerdict>& found, Verdict* verdict);
 
 }  // namespace prunerc::cli
 

@@ -76,7 +76,7 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
     diagnostic.message += fmt::format("; a size is a number or a parameter: {}<{}=64>(...)",
                                       ast_.name.text, name.text);
   } else if (wanted == Wanted::kType) {
-    diagnostic.message += "; a type is one of " + list_names(candidates);
+    diagnostic.message += "; a type is one of " + list_names(candidates, candidates.size());
   } else if (wanted == Wanted::kFunction) {
     const std::string_view file = std_file_with_fn(name.text);
     if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);

@@ -97,6 +97,7 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   x += pr_exp(x) + pr_log(x) + pr_sqrt(x) + pr_rsqrt(x) + pr_tanh(x) + pr_erf(x) + pr_sigmoid(x);
   x += pr_sin(x) + pr_cos(x) + pr_floor(x) + pr_ceil(x) + pr_round(x) + pr_pow(x, x) + pr_abs(x);
   x += pr_sin(y) + pr_cos(y) + pr_exp(y) + pr_sigmoid(y) + pr_pow(y, y) + pr_fma(y, y, y) + pr_fma(x, x, x) + pr_abs(n[0]);
+  x += pr_fma_f16(x, x, x) + pr_fma_bf16(x, x, x);
   x += pr_min(x, 1.0f) + pr_max(n[0], n[1]) + pr_floordiv(n[0], n[1]) + pr_floormod((pr_i64)n[2], (pr_i64)n[3]);
   x += pr_odd(y) + pr_f2i<int>(x) + pr_f2i<signed char>(x) + pr_f2i<unsigned char>(y) + pr_f2i<pr_i64>(y);
   p1[t] = x + v[0] + n[0] + r1[0] + r2[0] + pr_block_x();

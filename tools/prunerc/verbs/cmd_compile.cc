@@ -76,6 +76,16 @@ Result<void> write_all(Exported& exported, const std::vector<std::string>& paths
   return {};
 }
 
+// What stands behind the schedule's origin: that there is no record where nothing else was said of it.
+std::string note_of(const Choice& choice, const Session& session) {
+  const bool is_told = choice.origin == Choice::Origin::kRecord ||
+                       choice.origin == Choice::Origin::kScript || !choice.note.empty() ||
+                       !choice.left_aside.empty();
+  if (is_told) return choice.note;
+  return session.is_host() ? "there is no record, `prunerc tune` looks for a faster one"
+                           : "there is no record";
+}
+
 int compile(const CompileVerb& verb) {
   const Result<std::vector<std::string>> outputs = outputs_of(verb.outputs);
   if (!outputs.ok()) return fail(outputs.error(), kUsage);
@@ -113,10 +123,7 @@ int compile(const CompileVerb& verb) {
                 "lists what there is",
                 kCacheMiss);
   }
-  const bool is_told = choice->origin == Choice::Origin::kRecord ||
-                       choice->origin == Choice::Origin::kScript || !choice->note.empty();
-  const std::string note =
-      is_told ? choice->note : "there is no record, `prunerc tune` finds a faster one";
+  const std::string note = note_of(*choice, *session);
   fmt::print(stderr, "target: {}\nschedule: {}{}{}{}\n", describe(session->target()),
              to_string(choice->origin), recipe_text(*choice), note.empty() ? "" : "; ", note);
   Result<Exported> exported = Exported::make(*session, *op, *choice, {.symbol = verb.symbol});

@@ -326,22 +326,36 @@ void print_lateness(const TuneVerb& verb, const CommandTime& time) {
              time.late_s(), verb.time);
 }
 
-void print_notes(const TuneVerb& verb, const search::TuneReport& report) {
-  if (verb.quiet) return;
-  for (const search::TaskReport& t : report.tasks) {
-    // Upper bounds, which the next quiet run replaces.
-    if (t.slowed)
-      fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n",
-                 t.name);
-    if (t.stop == search::StopReason::kTime && t.trials == 0 && t.best_ns > 0)
-      fmt::print(stderr, "note: no time was left to measure '{}' anew: give more --time\n", t.name);
-  }
+// One by its name, several by their number.
+std::string named(const std::vector<std::string>& names, std::size_t num_tasks) {
+  return names.size() == 1 ? fmt::format("'{}'", names[0])
+                           : fmt::format("{} of {} tasks", names.size(), num_tasks);
 }
 
-void print_left_asides(const TuneVerb& verb, const search::TuneReport& report) {
+void print_notes(const TuneVerb& verb, const search::TuneReport& report) {
+  if (verb.quiet) return;
+  std::vector<std::string> slowed, unmeasured, stale;
+  std::string why;  // of the first that is stale
   for (const search::TaskReport& t : report.tasks) {
-    if (!verb.quiet) print_left_aside(t.name, search::to_string(t.left_aside));
+    // Upper bounds, which the next quiet run replaces.
+    if (t.slowed) slowed.push_back(t.name);
+    if (t.stop == search::StopReason::kTime && t.trials == 0 && t.best_ns > 0)
+      unmeasured.push_back(t.name);
+    if (t.left_aside.num == 0) continue;
+    if (stale.empty()) why = search::to_string(t.left_aside);
+    stale.push_back(t.name);
   }
+  const std::size_t num_tasks = report.tasks.size();
+  if (!slowed.empty())
+    fmt::print(stderr, "note: other work slowed this machine down while {} {} timed\n",
+               named(slowed, num_tasks), slowed.size() == 1 ? "was" : "were");
+  if (!unmeasured.empty())
+    fmt::print(stderr, "note: no time was left to measure {} anew: give more --time\n",
+               named(unmeasured, num_tasks));
+  if (stale.size() == 1) print_left_aside(stale[0], why);
+  if (stale.size() > 1)
+    fmt::print(stderr, "note: {} have records that are not used; of the first, {}\n",
+               named(stale, num_tasks), printable_line(why));
 }
 
 // Whether the operators are the tasks of one net with ports, or of one that is a net for each of several
@@ -422,7 +436,9 @@ int tune(const TuneVerb& verb) {
   constexpr double kRankShare = 0.12, kMostRankS = 60;
   const double rank_s = std::min(kMostRankS, kRankShare * time.for_search_s());
   const Result<OperatorRequest> request = verb.op.request();
-  const bool is_whole_net = verb.op.more_files.empty() && is_net(*ops, *request);
+  // Nets run as a whole on CPUs alone.
+  const bool is_whole_net = session->target().kind == ir::TargetKind::kCpu &&
+                            verb.op.more_files.empty() && is_net(*ops, *request);
   options.time_s = time.for_search_s() - (is_whole_net && rank_s >= kLeastRankS ? rank_s : 0);
   std::optional<Display> display;
   if (!verb.quiet) {
@@ -456,8 +472,7 @@ int tune(const TuneVerb& verb) {
     report->cancelled |= options.cancel->load();
   }
   print_lateness(verb, time);
-    print_notes(verb, *report);
-    print_left_asides(verb, *report);
+  print_notes(verb, *report);
   return show_report(verb, *report, shares, session->database().path(),
                      is_whole_net ? &ranked : nullptr,
                      verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);

@@ -116,14 +116,13 @@ void check_derived(const VerifyVerb& verb, const search::Task& spec, const searc
 // The values of a kernel and of the program of --against; false if there were none to compare.
 bool check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
                   const codegen::Artifact& artifact, Verdict* verdict) {
-  const Result<std::unique_ptr<runtime::Device>> device = open_device(
-      with_device(task.target), static_cast<int>(std::max<int64_t>(1, task.target.num_threads)));
-  const Result<ValueVerdict> found =
-      device.ok() ? compare_values(spec, artifact, **device, verb.kernel.seed)
-                  : Result<ValueVerdict>(device.error());
-  verdict->values = found.ok() ? found->what : "not compared: " + found.error().message();
-  if (found.ok() && !found->ok) verdict->kind = Verdict::Kind::kWrong;
-  return found.ok() && found->num_elems > 0;
+  const ir::Target target = with_device(task.target);
+  const int num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(target, num_threads, {}, patient_limit_ns(verb.kernel, target));
+  return take_values(device.ok() ? compare_values(spec, artifact, **device, verb.kernel.seed)
+                                 : Result<ValueVerdict>(device.error()),
+                     verdict);
 }
 
 // The program of --against, with which the operator has no trace in common.
@@ -288,6 +287,17 @@ Result<void> check_of_database(const VerifyVerb& verb) {
   return {};
 }
 
+// What is asked of an operator and means nothing for a net.
+Result<void> check_of_net(const VerifyVerb& verb) {
+  const std::pair<bool, const char*> given[] = {{verb.kernel.interpret, "--interpret"},
+                                                {!verb.against.empty(), "--against"},
+                                                {!verb.timeout.empty(), "--timeout"}};
+  for (const auto& [is_given, option] : given) {
+    if (is_given) return error(Diag::kUsageOption, option, "is of one operator, not of a net");
+  }
+  return {};
+}
+
 // A record that is wrong is not to be chosen again, where its file may be written.
 void refute(const std::string& path, int64_t task, const search::Record& record,
             const Verdict& verdict) {
@@ -366,39 +376,11 @@ Result<ir::Program> load_reference(const VerifyVerb& verb) {
   return std::move(op.program);
 }
 
-int verify(VerifyVerb verb) {
-  const Result<int64_t> limit_ns = parse_limit_ns(verb.timeout, "--timeout");
-  if (!limit_ns.ok()) return fail(limit_ns.error());
-  verb.kernel.run_limit_ns = *limit_ns;
-  if (is_database(verb.op.file)) return verify_database(verb);
-  Result<OperatorRequest> request = verb.op.request();
-  if (!request.ok()) return fail(request.error(), kUsage);
-  // What an invalid program is told is the verdict here.
-  request->validity = Validity::kNotAsked;
-  if (const Result<SizedNets> nets = load_nets(*request); nets.ok() && !nets->nets.empty()) {
-    if (!verb.against.empty() || verb.kernel.interpret || !verb.timeout.empty())
-      return fail(error(Diag::kUsageOption,
-                        verb.kernel.interpret   ? "--interpret"
-                        : !verb.against.empty() ? "--against"
-                                                : "--timeout",
-                        "is of one operator, not of a net"));
-    return verify_network(
-        *nets, *request, verb.machine,
-        {verb.kernel.num_seeds, verb.kernel.seed, verb.cuts, verb.json, verb.weights});
-  } else if (!nets.ok()) {
-    return fail(nets.error());
-  }
-  if (const Result<void> fits = check_no_net_options(verb.weights, verb.cuts); !fits.ok())
-    return fail(fits.error());
-  if (const Result<Operator> op = load_operator(*request); op.ok()) {
-    if (const Result<void> valid = check_valid(op->program); !valid.ok()) {
-      return report(
-          verb, {{Verdict::Kind::kInvalid, op->name, "program", 0, valid.error().message(), {}}});
-    }
-  }
+// One operator's kernel and its schedule.
+int verify_operator(const VerifyVerb& verb, const OperatorRequest& request) {
   int code = kSuccess;
   const std::optional<Prepared> prepared =
-      prepare(*request, verb.machine, &code, Without::kUseHost, Claims::kSettled);
+      prepare(request, verb.machine, &code, Without::kUseHost, Claims::kSettled);
   if (!prepared) return code;
   search::Task task = prepared->session.task(prepared->op, prepared->choice);
   Verdict verdict = check_kernel(verb.kernel, task, prepared->artifact);
@@ -419,6 +401,34 @@ int verify(VerifyVerb verb) {
   }
   check_threads(prepared->choice.program, task.target, &verdict);
   return report(verb, {verdict});
+}
+
+int verify(VerifyVerb verb) {
+  const Result<int64_t> limit_ns = parse_limit_ns(verb.timeout, "--timeout");
+  if (!limit_ns.ok()) return fail(limit_ns.error());
+  verb.kernel.run_limit_ns = *limit_ns;
+  if (is_database(verb.op.file)) return verify_database(verb);
+  Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  // What an invalid program is told is the verdict here.
+  request->validity = Validity::kNotAsked;
+  if (const Result<SizedNets> nets = load_nets(*request); nets.ok() && !nets->nets.empty()) {
+    if (const Result<void> fits = check_of_net(verb); !fits.ok()) return fail(fits.error());
+    return verify_network(
+        *nets, *request, verb.machine,
+        {verb.kernel.num_seeds, verb.kernel.seed, verb.cuts, verb.json, verb.weights});
+  } else if (!nets.ok()) {
+    return fail(nets.error());
+  }
+  if (const Result<void> fits = check_no_net_options(verb.weights, verb.cuts); !fits.ok())
+    return fail(fits.error());
+  if (const Result<Operator> op = load_operator(*request); op.ok()) {
+    if (const Result<void> valid = check_valid(op->program); !valid.ok()) {
+      return report(
+          verb, {{Verdict::Kind::kInvalid, op->name, "program", 0, valid.error().message(), {}}});
+    }
+  }
+  return verify_operator(verb, *request);
 }
 
 }  // namespace
@@ -445,8 +455,9 @@ void add_verify(CLI::App& verb, Action& action) {
   verb.add_flag("--cuts", args->cuts, "of a net: every tensor between calls, not only outputs");
   verb.add_option(
           "--timeout", args->timeout,
-          "what a kernel may take for a run: 500ms, 90s, 10m (default: 10s); beyond it gets "
-          "one more, alone, for three times as long, and beyond that it is not checked")
+          "what a kernel may take for a run: 500ms, 90s, 10m (default: 10s, 60s in place of a "
+          "GPU); beyond it gets one more, alone, for up to three times as long, and beyond that "
+          "it is not checked")
       ->type_name("DURATION");
   in_group(verb, "What is compared");
   add_weights_to(verb, &args->weights);
