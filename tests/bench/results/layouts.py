@@ -256,8 +256,8 @@ def rival_means(read):
 def rivals(files):
     """Means by rival and trials; then each operator."""
     tables = []
-    for read in files.values():
-        tables.append((f"Geometric means (in brackets those of each seed), {read.short_machine()}", rival_means(read)))
+    for name, read in files.items():
+        tables.append((f"`{name}.json`, geometric means (in brackets those of each seed), {read.short_machine()}", rival_means(read)))
         found, short = {}, [["operator", "who", "trials", ""]]
         for match, row in results.matching(read.rows, r"speed/([^/]+)/([^/@]+)@(\d+)"):
             put = found.setdefault((int(match[3]), match[1]), {})
