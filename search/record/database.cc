@@ -383,14 +383,17 @@ Result<void> Database::group_tasks() {
   KernelGroups found;
   found.data_version = now;
   std::map<std::string, std::size_t> seen;
+  std::map<std::string, std::string> kept;  // of each target; there are few
   PRUNERC_TRY(Query query,
               Query::prepare(db_.get(), path_, "SELECT id, target, program FROM task ORDER BY id"));
   while (true) {
     PRUNERC_TRY(const bool more, query.step());
     if (!more) break;
     const int64_t id = query.int_column();
-    std::string kernels = without_surroundings(query.text_column());
-    kernels += "\n" + query.text_column();
+    const std::string target = query.text_column();
+    const auto [at, is_new] = kept.try_emplace(target);
+    if (is_new) at->second = without_surroundings(target);
+    std::string kernels = at->second + "\n" + query.text_column();
     const std::size_t group = seen.try_emplace(std::move(kernels), seen.size()).first->second;
     if (group == found.groups.size()) found.groups.emplace_back();
     found.groups[group].push_back(id);

@@ -110,7 +110,11 @@ Result<void> TaskState::load(Database& database) {
   for (const Record& record : records) {
     quiet_ns = quieter(quiet_ns, record.measurement.machine.reference_ns);
   }
-  PRUNERC_TRY(const std::set<std::string> wrong, database.refuted(task_id));
+  // Of a new task nothing is known as wrong that could be chosen, and asking reads all tasks.
+  std::set<std::string> wrong;
+  if (!records.empty()) {
+    PRUNERC_TRY(wrong, database.refuted(task_id));
+  }
   std::vector<Candidate> candidates;
   std::vector<Measurement> measurements;
   for (Record& record : standing_of(std::move(records))) {

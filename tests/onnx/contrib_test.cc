@@ -433,6 +433,10 @@ TEST_CASE("a right matrix that changes is read once for few rows") {
   };
   CHECK(has(batched(8), "sum:i32[k] (i32(A[b0,i,k]) - i32(ZA)) * B[b0,k,j];"));
   CHECK(has(batched(9), "sum:i32[k] A[b0,i,k] * B[b0,k,j];"));
+  // One that serves the whole batch, by the rows of all.
+  CHECK(has(text_of(model_of("MatMulIntegerToFloat",
+                             {{{4, 3, 6}, kU8}, {{1, 6, 5}, kI8}, kScale, kScale, kZero})),
+            "sum:i32[k] A[b0,i,k] * B[0,k,j];"));
 }
 
 TEST_CASE("a sum so long that its length leaves 32 bits wraps as it does") {

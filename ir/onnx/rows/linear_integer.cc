@@ -29,10 +29,15 @@ Result<std::string> by_side(Row& row, std::string_view name, const Value& value,
   return at(name, reads);
 }
 
-// Rows of the result that one matrix of the right gives.
+// Rows of the result that one matrix of the right gives, which may serve several of the left.
 int64_t rows_of(const ProductText& p, const Value& b) {
   const std::size_t end = p.shape.size() - (p.has_column ? 1 : 0);
-  return product(p.shape, b.rank() <= 2 ? 0 : end - (p.has_row ? 1 : 0), end);
+  const std::size_t batch = end - (p.has_row ? 1 : 0);
+  const std::size_t ahead = batch - (b.rank() <= 2 ? 0 : b.shape.size() - 2);
+  int64_t rows = p.has_row ? p.shape[batch] : 1;
+  for (std::size_t i = 0; i < batch; ++i)
+    if (i < ahead || b.shape[i - ahead] == 1) rows *= p.shape[i];
+  return rows;
 }
 
 Result<IntegerSum> summed(Row& row, const ProductText& p, const Value& a, const Value& b,
