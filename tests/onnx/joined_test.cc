@@ -125,7 +125,7 @@ TEST_CASE("a scale that f32 does not carry through stays in floats") {
 
 TEST_CASE("a sum whose operands are far above the result stays in floats") {
   Case c = sum_of_two();
-  c.operands = {{{2}, {128, 100}, 1, 128}, {{2}, {128, 156}, 1, 128}};
+  c.operands = {{{2}, {128, 100}, 1, 128}, {{2}, {128, 157}, 1, 128}};
   for (const float y_scale : {0x1p-8F, 0x1p-9F, 0x1p-20F}) {
     c.op = "Add";
     c.y_scale = y_scale;

@@ -76,7 +76,7 @@ class Mistakes(command.CommandTest):
         for arguments, code, said, hint in (
             ([], 2, "a verb is required", "prunerc --help"),
             (["tun", "x.prn"], 2, "no verb 'tun'", "did you mean 'tune'"),
-            (["show", self.ops, "-D", "N=3", "-D", "M=2,N=4"], 2, "-D: gives 'N' twice", "--help"),
+            (["show", self.ops, "-D", "N=3,M=2,N=4"], 2, "-D: gives 'N' twice", "--help"),
             (["run", self.ops, "--op", "total", "--input", "A=ones", "--input", "A=zeros"], 2, "--input: gives 'A' twice", "--help"),
             (["show", "-e", "C[i] = A[i]", "-D", "i=4", "--dtype", "A=f16,A=f32"], 2, "--dtype: gives 'A' twice", "--help"),
             (["show", self.ops, "-D", "N="], 2, "needs NAME=VALUE, found 'N='", "--help"),

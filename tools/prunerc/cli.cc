@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <set>
 
 namespace prunerc::cli {
 namespace {
@@ -39,9 +40,12 @@ Result<void> bind(const std::string& option, OperatorRequest* request) {
       return error(Diag::kUsageOption, "-D", fmt::format("needs NAME=VALUE, found '{}'", word));
     found.emplace_back(word.substr(0, equals), std::vector<std::string>{word.substr(equals + 1)});
   }
+  std::set<std::string> names;
   for (auto& [name, values] : found) {
-    if (request->bindings.contains(name) || request->lists.contains(name))
-      return given_twice("-D", name);
+    if (!names.insert(name).second) return given_twice("-D", name);
+    // A later -D takes the place of an earlier one, as of what a script gives by default.
+    request->bindings.erase(name);
+    request->lists.erase(name);
     if (values.size() == 1) {
       request->bindings[name] = values[0];
     } else {
