@@ -1,6 +1,6 @@
 // pad_einsum(@B, [4]): a sum of products is rounded up by operands padded with 0. Needs: a
-// canonical nest; a sum from 0 of products of different buffers, whose padding is known to make each
-// added product 0 (DESIGN.md, D24); padded variables alone in their subscripts. After: what is
+// canonical nest; a sum from 0 of products of different buffers, whose padding is known to make
+// each added product 0 (DESIGN.md, D24); padded variables alone in their subscripts. After: what is
 // beyond the output is dropped; which copies there are depends on multiples, never on extents.
 //   for k in 6 { block @B [v: R(6) = k] { init { C[0] = 0f32 } C[0] = C[0] + A[v]*W[v] } }
 // ~>
