@@ -11,6 +11,7 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/arith/linear.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
 
 #include <string>
@@ -160,6 +161,10 @@ class FragmentDistribution {
                                 fragment->tile[d], nest);
       if (element[d] == nullptr) return refuse(s, "no loop runs over whole tiles of a fragment");
     }
+    const bool is_own = mentions(store.indices, element[0]->var->id) &&
+                        mentions(store.indices, element[1]->var->id);
+    if (fragments_.count(store.buffer) == 0 && !is_own)
+      return refuse(s, "several lanes would store in one element");
     const int64_t run = contiguous_registers(*fragment);
     Expr lane;
     std::vector<Loop> loops = lanes_of(*fragment, &lane);
