@@ -5,7 +5,7 @@ A ▼ stands where a rival is ahead of what it is compared with."""
 import re
 import statistics
 
-import claims
+import published
 import rows as results
 
 BEHIND = " ▼"
@@ -16,7 +16,6 @@ def marked(text, is_behind):
 
 
 def shared(text, row):
-    """With a star where other work had the CPUs."""
     return text + "*" if row.noisy else text
 
 
@@ -40,7 +39,6 @@ def part(point):
 
 
 def ranged(point):
-    """A time, with its range where it has one."""
     return shown(point.value) + (f" ({shown(point.low)} to {shown(point.high)})" if point.low != point.high else "")
 
 
@@ -309,11 +307,10 @@ def gpu(files):
             table[-1].append(marked(f"{instant:.3f}", instant < 1) if instant else "")
             first += [instant] if instant else []
         if ratios:
-            means = [statistics.geometric_mean(each) for each in (ratios, first) if each]
-            table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", ""] + [marked(f"{mean:.3f}", mean < 1) for mean in means])
-            middle = [statistics.median(each) for each in (ratios, first) if each]
-            behind = [sum(ratio < 1 for ratio in each) for each in (ratios, first) if each]
-            table.append(["median", "", "", "", "", ""] + [marked(f"{one:.3f}, behind on {count}", one < 1) for one, count in zip(middle, behind)])
+            both = [each for each in (ratios, first) if each]
+            table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}"] + [""] * 5 + [marked(f"{mean:.3f}", mean < 1) for mean in map(statistics.geometric_mean, both)])
+            middle = [(statistics.median(each), sum(ratio < 1 for ratio in each)) for each in both]
+            table.append(["median"] + [""] * 5 + [marked(f"{one:.3f}, behind on {count}", one < 1) for one, count in middle])
         if len(table) > 1:
             tables.append(("Times of operators, us", table))
         hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]
@@ -335,7 +332,7 @@ def cubins(files):
         loops = [[found[1], found[2], f"{row.value:.0f} %", row.note] for found, row in results.matching(read.rows, r"sass/([^/]+)/(.+)")]
         tables.append(("Rules", rules))
         tables += chunks("Main loops", ["operator", "target", "multiply-adds", ""], loops)
-    return tables + [("Kernels of others", claims.PUBLISHED_KERNELS)]
+    return tables + [("Kernels of others", published.PUBLISHED_KERNELS)]
 
 
 def net_search(files):
