@@ -51,6 +51,8 @@ int main(int argc, char** argv) {
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');
   app.add_option("--ablation-part", options.ablation_part, "of all rows, of the ablation");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
+  app.add_option("--searched", options.searched, "pools that replayed searches are on")
+      ->delimiter(',');
   app.add_option("--strategies", options.strategies, "of replayed searches (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(prunerc::bench::contestant_names()));

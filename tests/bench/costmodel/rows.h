@@ -22,7 +22,10 @@ struct ModelOptions {
   std::vector<double> volumes = {0.1, 0.3, 1.0};  // parts of the training rows
   double ablation_part = 0.03;                    // of all rows, of the ablation
   int bootstrap = 2000;
-  // Of replayed searches: the pools that are searched are those directly in `pools`.
+  // Of replayed searches: which of the pools directly in `pools` are searched; no checkpoint knows
+  // their operators. By default eight of several classes.
+  std::vector<std::string> searched = {"gemm_256", "gemm_bias_relu", "gemm_odd",    "conv_3x3",
+                                       "conv_1x1", "depthwise_3x3",  "softmax_512", "reduce_columns"};
   std::vector<std::string> strategies;  // empty: all
   int64_t trials = 200;
   // Of operators that no setting was chosen by, measured once.

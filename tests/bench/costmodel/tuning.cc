@@ -26,10 +26,6 @@ using costmodel::model::NetworkKind;
 
 namespace {
 
-/// Searched pools: eight operators of several classes.
-constexpr const char* kTuned[] = {"gemm_256", "gemm_bias_relu", "gemm_odd",    "conv_3x3",
-                                  "conv_1x1", "depthwise_3x3",  "softmax_512", "reduce_columns"};
-
 /// What a checkpoint was trained on: always other operators than the searched ones.
 enum class Known : uint8_t {
   kNothing,
@@ -86,6 +82,11 @@ constexpr double kMostTlpRows = 20000;
 /// Its pools are the searched ones: nobody's checkpoint counts them as another machine's.
 constexpr const char* kSearchedPlatform = "znver4/1";
 
+bool is_searched(const std::string& pool, const ModelOptions& options) {
+  return std::find(options.searched.begin(), options.searched.end(), pool) !=
+         options.searched.end();
+}
+
 /// Checkpoints of networks that never saw the searched operators.
 class Checkpoints {
  public:
@@ -94,10 +95,9 @@ class Checkpoints {
     folder_ = std::filesystem::temp_directory_path() / fmt::format("prunerc-bench-{}", ::getpid());
     std::filesystem::create_directories(folder_);
     std::vector<std::string> held;  // canonical programs, whatever they are called
-    for (const Pool& pool : corpus.pools) {
-      const bool is_tuned =
-          std::find(std::begin(kTuned), std::end(kTuned), pool.op) != std::end(kTuned);
-      if (is_tuned) held.push_back(pool.program);
+    for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
+      const std::string name = std::filesystem::path(corpus.paths[p]).stem().string();
+      if (is_searched(name, options)) held.push_back(corpus.pools[p].program);
     }
     all_ = split_rows(corpus, all_rows(corpus), SplitKind::kByTask, 0, held, 1).train;
     for (const CorpusRow& row : all_) {
@@ -272,7 +272,7 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
   AllSearches all;
   std::map<std::string, std::vector<double>> overheads;
   for (const NamedPool& pool : read_pools(options.pools)) {
-    if (std::find(std::begin(kTuned), std::end(kTuned), pool.name) == std::end(kTuned)) continue;
+    if (!is_searched(pool.name, options)) continue;
     const ReplayTask task = ReplayTask::make(pool.pool, threads).value();
     // Seed by seed and in turns: the clock holds what searching takes, and that a machine changes.
     for (int seed = 0; seed < options.seeds; ++seed) {

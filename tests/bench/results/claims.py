@@ -1,8 +1,8 @@
-"""What is measured, one entry for each results file: what was published, what is measured here, by which command, what is
-unfair or unknown about it, and which rows say it. The page of tables, the plots and `./dev bench paper` are made from this list."""
+"""What is measured, one entry for each results file. The page of tables, the plots and `./dev bench paper` are made from this list."""
 
-import re
-from dataclasses import dataclass
+from claim import Claim
+from claims_algebra import ALGEBRA
+from claims_models import MODELS
 
 OLD_ANALYZER = ("Measured before 8d203754, in which the published analyzer began to count each statement's own operations: `pruner-paper`, "
                 "`moa-pruner-paper`, `paper` and `release` may do better today.")
@@ -10,33 +10,6 @@ OWN_ANSOR = (
     "`ansor` is our implementation of its algorithm in this engine, with the same sketches, compiler and timer: not TVM, and no "
     "measure of TVM."
 )
-
-
-@dataclass(frozen=True)
-class Claim:
-    name: str  # of results/NAME.json; NAME-OTHER.json has other machines, NAME_OTHER.json other rivals
-    title: str
-    here: str
-    bench: str  # ./dev bench BENCH
-    group: str = ""  # --only GROUP
-    rows: str = ""  # pattern of the names of the rows that belong to it; empty: nothing is drawn of it
-    published: str = ""
-    arguments: str = ""  # that the stored file was measured with, beside the defaults
-    others: tuple = ()  # of files that other arguments made: (name, arguments)
-    unfair: tuple = ()
-
-    def has(self, row_name):
-        return bool(self.rows) and re.match(self.rows, row_name) is not None
-
-    def command(self, name="", arguments=""):
-        only = f" --only {self.group}" if self.group else ""
-        more = arguments or self.arguments
-        return f"./dev bench {self.bench}{only}{more and ' ' + more} --json tests/bench/results/{name or self.name}.json"
-
-    def commands(self):
-        """The claim's own, then those of its other files."""
-        return [self.command()] + [self.command(*other) for other in self.others]
-
 
 CLAIMS = [
     Claim(
@@ -349,102 +322,7 @@ CLAIMS = [
             "Data sheets' boost clocks and rates; of the laptop the lowest power limit, since its file names none.",
         ),
     ),
-    Claim(
-        name="algebra_find",
-        title="Algebra: which forms are found",
-        here=("Operators of `tools/std/algebra.prn`, two convolutions and attention over 16,384 keys, each derived with all rules on one "
-              "thread: how many times fewer operations its form with the fewest has (of attention, its form in tiles, which saves memory "
-              "instead), in how many seconds. `relu_between` to `saturated_between` have a function, a narrow store, a position or a saturation "
-              "between, and nothing may be found there."),
-        bench="algebra",
-        group="find",
-        rows=r"gain/|found|derive_",
-        published=("Mirage (OSDI'25) reports 11 to 28 s with all threads for RMSNorm and a linear layer of 5 to 11 operators on its own "
-                   "machine; it searches launches and memory as well, which is left to schedules here."),
-        unfair=(
-            "Operators were written with their form in mind, four of them so badly that any order is better.",
-            "Convolutions by Winograd are of class `loose`: they err more than the operator, by what stands around an element.",
-        ),
-    ),
-    Claim(
-        name="algebra_prune",
-        title="Algebra: what the filter of the bank spares",
-        here=("RMSNorm and a linear layer searched from the inputs up to so many operations on one thread, with and without the filter by "
-              "abstract expressions: terms tried, turned down, evaluated and kept. Without it a search ends after 15 s or at 2 GB, "
-              "and what stands there is a lower limit (`censored`)."),
-        bench="algebra",
-        group="prune",
-        arguments="--prune-seconds 15",
-        rows=r"prune/",
-        published=("Mirage (OSDI'25, table 5, RMSNorm): 11 s with all threads and 58 s with one at 5 operators, 768 s without its abstraction; at 7 "
-                   "operators 22 s, 150 s and more than 10 h. It searches kernels, blocks and threads at once, so its graphs are other ones."),
-        unfair=("One program, the one that was published; larger banks may be slower elsewhere.",),
-    ),
-    Claim(
-        name="algebra_bound",
-        title="Algebra: what its judge lets through",
-        here=("Derived forms at small extents with one random fault each (lost scales, terms and guards, swapped operands, other operators, "
-              "constants and subscripts), wrong by the interpreter: how many are taken for equal. The rate of single tests at small primes "
-              "stands beside the bound that the verdict prints, and right forms are checked with fresh seeds."),
-        bench="algebra",
-        group="bound",
-        rows=r"mutants|false_accepts|above_bound|right_",
-        published=("Mirage tests once, with p = 167 and q = 83, on inputs that repeat; `mutants_accepted_167` is one test at that prime with "
-                   "random inputs and this verifier, so no measure of Mirage itself."),
-        unfair=(
-            "Faults are random, one at a time; nobody tried to fool the verifier on purpose.",
-            "A fault that moves no element of two fills by a hundredth of itself is not counted as one.",
-        ),
-    ),
-    Claim(
-        name="algebra_speed",
-        title="Algebra: what its forms gain",
-        here=("The operator as written and its form with the lowest limit, each tuned with 64 trials, then timed in turns, 31 samples of "
-              "2 ms: median of one over the other, ranges from the tenth to the ninetieth of a hundred."),
-        bench="algebra",
-        group="speed",
-        rows=r"speed/",
-        published=("Mirage (OSDI'25, A100 and H100): grouped attention up to 2.2, normalised queries and keys up to 1.4, RMSNorm with a linear "
-                   "layer 1.5 to 1.9, LoRA 1.1 to 2.4, gated MLP 1.5 to 3.3. Most of that is launches and trips to memory that a CPU does not make."),
-        unfair=(
-            "The rival is our own compiler on the program as written; who writes the product in the right order gains nothing.",
-            "One seed; 64 trials for each of the two, so a form costs as many trials again.",
-            ("Limits in the notes are estimates that rank forms (`search/algebra/roofline.h`), no bounds: parameters count as read from memory, "
-             "and times from a cache are below them."),
-        ),
-    ),
-    Claim(
-        name="algebra_peers",
-        title="Algebra beside inference engines",
-        here=("The operators of `algebra_speed`, and causal attention, tuned with `--algebra auto`, beside whoever else runs them, as in "
-              "`cpu_suite`. Engines get the graph in the definition's order and in the one that a user would write who knows algebra, "
-              "`X@A@B` for a merged LoRA; the fastest counts. The loops and PyTorch have the latter alone. Long attention, "
-              "convolutions (`cpu_suite` has such) and grouped decode over 65,536 keys were not run, for want of time."),
-        bench="cpu",
-        rows=r"(geomean/)?algebra/",
-        arguments="--suite algebra --threads 1 --trials 64 --rounds 5",
-        unfair=(
-            ("The operators were chosen for our algebra: most of them have a form that it finds, and engines change no order of products by "
-             "themselves. Where both have the best order, a ratio is one of kernels."),
-            ("Weights of the gated MLP and of the convolutions are known to the engines beforehand; elsewhere they are inputs, so that nobody may "
-             "pack them or multiply them ahead, as an engine would with a LoRA's."),
-            ("Our kernels are tuned for exactly these shapes, with one seed; a derived program has as many trials as the operator. What a call "
-             "costs in Python is in the engines' times and counts where an operator takes microseconds (`cpu_suite`)."),
-            "Programs of class `loose` are not tuned, so convolutions run as written. `-O1` runs every operator as written.",
-        ),
-    ),
-    Claim(
-        name="algebra_networks",
-        title="Algebra: what it does to networks' operators",
-        here=("The operators of `tools/std/nets/resnet50.prn` and `tools/std/nets/bert_base.prn`, tuned with `--algebra auto` and without, 64 trials "
-              "for each program, so that `auto` spends twice as many or more, then timed in turns as above: the median of five seeds. "
-              "Operators for which nothing is derived are searched as ever: they count as 1 in the mean and have no row."),
-        bench="algebra",
-        group="networks",
-        rows=r"auto(_geomean)?/",
-        published=("Mirage (OSDI'25): whole networks 0.9 to 1.9 times as fast as PyTorch's own kernels on an A100."),
-        unfair=("Operators as engines fuse them: what a person would have written worse is not among them.",),
-    ),
+    *ALGEBRA,
     Claim(
         name="ablation",
         title="What the parts of the search are worth",
@@ -463,105 +341,7 @@ CLAIMS = [
              "count as that gain."),
         ),
     ),
-    Claim(
-        name="model_accuracy",
-        title="Learned models on operators that they have not seen",
-        here=("The development set, by which features and recipes were chosen: top-1, top-5 and pairwise accuracy of learned models, the analyzer and chance on held-out tasks of CPU pools, several "
-              "seeds, at several volumes of data; differences to ours paired over tasks and seeds."),
-        bench="costmodel",
-        group="accuracy",
-        rows=r"(top1|top5|top1_of_sums|top5_of_sums|pairwise)/[^/@]+(@\d+%)?$|(top1|pairwise)/pacm_less_|corpus_rows$",
-        published=("Top-1 / Top-5 on TenSet: T4 PaCM 0.892 / 0.962, TenSetMLP 0.859 / 0.941, TLP 0.862 / 0.935; K80 PaCM 0.897 / "
-                   "0.969, TenSetMLP 0.878 / 0.958, TLP 0.880 / 0.947 (Pruner, ASPLOS'25, arXiv 2402.02361, Table 11). PaCM "
-                   "needs less data (Fig. 15)."),
-        arguments="--volumes 0.1,0.3 --test-pools zen5/",
-        others=(("model_accuracy_tlp", "--volumes 0.1 --test-pools zen5/ --models pacm,tlp"),),
-        unfair=(
-            ("Measured before the data flow of `pacm-paper` was more than zeros on CPUs and before `tlp`'s tokens were cut as published; "
-             "`frozen_models` has `pacm-paper` as it is now."),
-            "`tlp` was trained at the smaller volume alone, since the larger would take half an hour a split.",
-            ("`verifier` (the order of `pacm` and the analyzer's, as a search joins them) and `analyzer` (which learns nothing) are "
-             "ours too; published figures are of GPUs and TenSet's programs."),
-            "Labels of an operator's best rows are medians of seven turns, the others are single recordings.",
-        ),
-    ),
-    Claim(
-        name="model_ablation",
-        title="What the parts of the learned models are worth",
-        here=("The paper's model and ours, trained with one thing left out (its inputs are zeros) or with squared errors instead of "
-              "LambdaRank, on 3 % of the development pools' rows, judged on operators that they have not seen; differences paired over "
-              "tasks and seeds. The flow of data is that of a CPU's levels (costmodel/DESIGN.md, D30)."),
-        bench="costmodel",
-        group="ablation",
-        rows=r"(top1|pairwise)/[^/]+/(all|no_|squared_)",
-        published=("Leaving out the data-flow branch hurts more than leaving out the statements, not on every network (Pruner, ASPLOS'25, "
-                   "arXiv 2402.02361, Tables 12 and 13; whole searches on GPUs)."),
-        unfair=(
-            "A small part of the rows, so that all of it takes minutes: parts may be worth more with more data.",
-        ),
-    ),
-    Claim(
-        name="frozen_models",
-        title="Learned models on frozen operators",
-        here=("Sixty operators (`tests/data/frozen/models.prn`), chosen and committed before any of them was measured, and judged once. "
-              "`built-in` is the released checkpoint; the others learn from 20,000 equal rows, drawn anew for each seed, of the "
-              "development pools. No operator is, as a canonical program, in any training data; the benchmark ends where one is."),
-        bench="costmodel",
-        group="frozen",
-        rows=r"frozen/",
-        arguments="--seeds 3 --models analyzer,random,xgb,tenset-mlp,pacm-paper,pacm",
-        unfair=(
-            ("The released model learnt from all rows of the development pools, the others from a drawn part that all can learn "
-             "in minutes (`tlp` not yet): differences to `built-in` are of data too, those to `pacm@20000` are not."),
-            "The best rows of each operator are medians of seven turns, the others are single recordings. One machine, one thread.",
-        ),
-    ),
-    Claim(
-        name="model_speed",
-        title="What the learned model costs",
-        here=("Milliseconds of 512 candidates with their features, and seconds of an online update with 2,000 records, on "
-              "two threads."),
-        bench="costmodel",
-        group="speed",
-        rows=r"infer_512_ms$|features_512_ms$|update_2000_s$",
-        published=("No time of a prediction or an update is given; peak GPU memory of the model 1,694 MB, of TenSetMLP 1,546 MB, "
-                   "of TLP 4,812 MB (Pruner, ASPLOS'25, arXiv 2402.02361)."),
-    ),
-    Claim(
-        name="data_pruning",
-        title="How much training data can go",
-        here=("Pairwise and Top-1 accuracy on held-out tasks after pruning by chance, by quantiles of the latency and by "
-              "operator class."),
-        bench="costmodel",
-        group="prune",
-        rows=r"pairwise_pruned/|top1_pruned/|pruned_fraction$",
-        published="Up to 45 % of the data removed at no loss of pairwise accuracy (Verma et al., arXiv 2304.05430).",
-        arguments="--pools tests/data/pools/zen5",
-        unfair=(
-            "Pools of 224 or 700 rows an operator, fewer than the published data set has: there is less to leave out.",
-        ),
-    ),
-    Claim(
-        name="transfer",
-        title="From one platform to another",
-        here=("A model of one instruction set meets another, and operators that it never saw: replayed searches by trials, "
-              "and accuracy on the rows that have not arrived yet by records of each task that have; AVX2 to AVX-512 and "
-              "back."),
-        bench="costmodel",
-        group="transfer",
-        rows=r"(top1|pairwise|tuned)/.+_to_.+@\d+$",
-        published=("Momentum adaptation of a K80 checkpoint: 4.82 times less search time than Ansor (Pruner, ASPLOS'25, arXiv "
-                   "2402.02361, abstract). Hardware features: 25 to 40 % of the baseline's tuning time on hardware not seen "
-                   "before (Verma et al., arXiv 2304.05430)."),
-        unfair=(
-            ("Both \"platforms\" are instruction sets of one machine: AVX2 (`x86-64-v3`) and AVX-512 (`znver5`), 16 "
-             "operators. For the first ten trials nothing has been learnt; what ranks them is the checkpoint or, from "
-             "scratch, the analyzer."),
-            ("Measured before the data flow of `pacm-paper` was more than zeros on CPUs, and with records of all tasks arriving "
-             "at once, so that `moa-paper` adapted twice in all; the code now lets ten records of one task arrive at a time, and "
-             "fine-tunes the checkpoint anew."),
-        ),
-    ),
+    *MODELS,
     Claim(
         name="schedule-zen4-2core",
         title="The schedule language and its verifier",

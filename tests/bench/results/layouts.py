@@ -7,78 +7,7 @@ import statistics
 
 import published
 import rows as results
-
-BEHIND = " ▼"
-
-
-def marked(text, is_behind):
-    return text + (BEHIND if is_behind else "")
-
-
-def shared(text, row):
-    return text + "*" if row.noisy else text
-
-
-def shown(value):
-    """Three significant digits; thousands in full."""
-    if value is None:
-        return ""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
-
-
-def share(value):
-    return f"{100 * value:.0f} %"
-
-
-def part(point):
-    """A score between 0 and 1, with its range where it has one."""
-    spread = f" ({point.low:.3f} to {point.high:.3f})" if point.low != point.high else ""
-    return f"{point.value:.3f}{spread}"
-
-
-def ranged(point):
-    return shown(point.value) + (f" ({shown(point.low)} to {shown(point.high)})" if point.low != point.high else "")
-
-
-def gain(row):
-    """"12 x (8 to 25)"; behind below 1, where the baseline was there first."""
-    if row is None:
-        return ""
-    point = results.point(row) if " by seed " in row.note else results.Point(row.value, row.value, row.value)
-    spread = f" ({shown(point.low)} to {shown(point.high)})" if point.low != point.high else ""
-    return marked(f"{shown(row.value)} x{spread}", row.value < 1)
-
-
-def end(row):
-    """The baseline's latency at its end over ours: "1.035 x (0.990 to 1.008)"."""
-    point = results.point(row)
-    spread = f" ({point.low:.3f} to {point.high:.3f})" if point.low != point.high else ""
-    return marked(f"{row.value:.4g} x{spread}", row.value < 1)
-
-
-def spread_of(values, show=shown):
-    """"median (least to most)"."""
-    values = list(values)
-    if not values:
-        return ""
-    middle = statistics.median(values)
-    return show(middle) if len(values) == 1 else f"{show(middle)} ({show(min(values))} to {show(max(values))})"
-
-
-def never(row, seeds):
-    """"2 of 3": searches that did not get to the baseline's end; behind if these are most of them."""
-    found = re.search(r"(\d+) never", row.note)
-    if found is None:
-        return ""
-    return marked(f"{found[1]} of {len(seeds)}", 2 * int(found[1]) > len(seeds))
-
-
-def rate(row):
-    """One decimal, and the range over rounds where the file has it."""
-    point = results.point(row)
-    return shared(f"{row.value:.1f}" + (f" ({point.low:.1f} to {point.high:.1f})" if point.low != point.high else ""), row)
+from cells import BEHIND, chunks, end, gain, marked, over_seeds, part, quartiles, ranged, rate, share, shared, shown, spread_of
 
 
 def kernels(files, threads):
@@ -151,9 +80,6 @@ def quantised_networks(files):
     return out
 
 
-TABLE_ROWS = 30  # that a page can be read by
-
-
 def suite_means(read):
     """Geometric means by class, lowest first; then all classes together."""
     table = [["class", "threads", "operators", "best peer / ours", "aim", "-O1 / tuned"]]
@@ -166,15 +92,6 @@ def suite_means(read):
                                                 f"{untuned.value:.2f}" if untuned and untuned.value else ""]))
     lines.sort(key=lambda line: line[:2])
     return chunks("Geometric means, lowest first", table[0], [cells for _, _, cells in lines])
-
-
-def chunks(caption, head, lines):
-    """Tables of at most TABLE_ROWS lines each."""
-    out = []
-    for start in range(0, len(lines), TABLE_ROWS):
-        part_of = lines[start:start + TABLE_ROWS]
-        out.append((f"{caption} ({start + 1} to {start + len(part_of)} of {len(lines)})" if len(lines) > TABLE_ROWS else caption, [head] + part_of))
-    return out
 
 
 def suite_operators(read, threads):
@@ -227,11 +144,6 @@ def cpu_suite(files):
         mine = suite_means(read) + suite_operators(read, 1) + suite_operators(read, 2) + suite_calls(read) + suite_who(read)
         tables += [(f"{caption} (`{name}.json`)" if len(files) > 1 else caption, table) for caption, table in mine]
     return tables
-
-
-def over_seeds(row):
-    """A single one has no range."""
-    return results.point(row) if " seeds" in row.note else results.Point(row.value, row.value, row.value)
 
 
 def rival_means(read):
@@ -446,11 +358,6 @@ def ablation(files):
         table.append([variant, marked(f"{row.value:.4f}", row.value < means["all"].value), str(worse), str(better),
                       "" if variant == "all" else f"{min(differences):+.3f} to {max(differences):+.3f}"])
     return [("▼ marks what does better when a part is left out", table)]
-
-
-def quartiles(point, show=shown):
-    """"2.4 (1.9 to 3.1)": what stands in brackets are quartiles."""
-    return f"{show(point.value)} ({show(point.low)} to {show(point.high)})"
 
 
 def gains(read, is_equal):

@@ -421,7 +421,6 @@ class Tables(unittest.TestCase):
         rows[0].update(value=None)
         without = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
         self.assertEqual(["gemm", "", "none", "100.0 (onednn)", "none ▼", "200.0", ""], without[1])
-        self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
         self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
 
     def test_rivals_are_marked_where_they_are_ahead(self):
