@@ -1,7 +1,9 @@
 #include "tests/bench/t4/rows.h"
 
 #include "costmodel/latency/calibrate.h"
+#include "costmodel/latency/program.h"
 #include "search/space/draft_space.h"
+#include "search/space/space.h"
 #include "tests/bench/draft/order.h"
 
 #include <fmt/format.h>
@@ -81,17 +83,38 @@ void price_sketch(DraftSketch& sketch, const Measured& measured, Priced* out) {
   }
 }
 
+// A row of a sketch without symbols, by its program, as searches price such; what this build does not make stays unknown.
+void price_program(const Task& task, const SearchSpace& space, const Measured& measured,
+                   std::size_t i, Analyzer analyzer, Priced* out) {
+  const Result<Candidate> made =
+      instantiate(task, space, measured.rows[i]->sketch, measured.rows[i]->decisions);
+  if (!made) return;
+  out->fits[i] = true;
+  if (analyzer != Analyzer::kPrunerc) {
+    out->ns[i] = published_latency_ms(made->program, task, analyzer);
+    return;
+  }
+  out->ns[i] = made->predicted_ns;
+  const costmodel::SymbolProgram symbols = costmodel::derive(made->program, task.target);
+  out->parts[i] = costmodel::calibration_samples(symbols, {}, {{measured.ns[i]}}, 0).front();
+}
+
 Priced price(const Measured& measured, Analyzer analyzer) {
   const Pool& pool = measured.from->pool;
   const Task task = pool.task().value();
-  DraftSpace draft = make_draft_space(task, pool.space(), analyzer, 1);
-  for (const DraftSpace::NotParametric& sketch : draft.not_parametric) {
-    fmt::print("{}: sketch {} is not judged: {}\n", measured.from->name, sketch.sketch, sketch.why);
-  }
+  const SearchSpace space = pool.space();
+  DraftSpace draft = make_draft_space(task, space, analyzer, 1);
   const std::size_t n = measured.rows.size();
   Priced out{std::vector<double>(n, kLast), std::vector<bool>(n),
              std::vector<costmodel::CalibrationSample>(n)};
   for (DraftSketch& sketch : draft.sketches) price_sketch(sketch, measured, &out);
+  for (const DraftSpace::NotParametric& sketch : draft.not_parametric) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if (measured.rows[i]->sketch == sketch.sketch) {
+        price_program(task, space, measured, i, analyzer, &out);
+      }
+    }
+  }
   return out;
 }
 
