@@ -1,5 +1,6 @@
 #include "ir/fpv/bound.h"
 
+#include "ir/fpv/apart.h"
 #include "ir/fpv/field.h"
 #include "ir/support/check.h"
 
@@ -7,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace prunerc::ir {
@@ -91,7 +93,10 @@ double bits_of(double value) {
 class Analysis {
  public:
   Analysis(const FpCode& code, int64_t max_visits)
-      : code_(code), max_visits_(max_visits), slot_bits_(code.slots.size()) {
+      : code_(code),
+        max_visits_(max_visits),
+        apart_(find_apart(code)),
+        slot_bits_(code.slots.size()) {
     for (const FpBuffer& buffer : code.buffers) {
       Degree d;
       if (buffer.role == BufferRole::kInput) {
@@ -119,7 +124,8 @@ class Analysis {
 
  private:
   void stmt(int32_t index);
-  void loop(const FpStmt& s);
+  void loop(int32_t index);
+  void iterate(int32_t index, const std::vector<Degree>& entry, std::vector<Degree>* all);
   bool reaches_more(int32_t body);
   void forget(const FpStmt& s);
   Degree value(int32_t e);
@@ -132,6 +138,7 @@ class Analysis {
 
   const FpCode& code_;
   const int64_t max_visits_;
+  const std::vector<std::vector<int32_t>> apart_;  // by loop statement
   std::vector<Degree> state_;
   std::vector<double> slot_bits_;  // of loop variables
   FpDegrees out_;
@@ -209,25 +216,41 @@ double further(const std::array<double, 3>& growth, double count) {
   return rise <= before * 1.01 + 1e-9 ? rest * (last + rise * (rest + 1) / 2) : kInfinity;
 }
 
+// Once more: elements that no other iteration touches are as they were before the loop. `all`: what is left of all.
+void Analysis::iterate(int32_t index, const std::vector<Degree>& entry, std::vector<Degree>* all) {
+  stmt(code_.stmts[static_cast<std::size_t>(index)].body);
+  const std::vector<Degree> before = std::exchange(*all, state_);
+  for (const int32_t buffer : apart_[static_cast<std::size_t>(index)]) {
+    const auto b = static_cast<std::size_t>(buffer);
+    (*all)[b] = join(before[b], state_[b]);
+    state_[b] = entry[b];
+  }
+}
+
 // The body's effect on the state, as often as the loop runs. What still grows after some
 // iterations is taken to go on growing as it did; faster growth has no bound.
-void Analysis::loop(const FpStmt& s) {
+void Analysis::loop(int32_t index) {
+  const FpStmt& s = code_.stmts[static_cast<std::size_t>(index)];
   if (is_last_) return stmt(s.body);
   const FpExpr& extent = code_.exprs[static_cast<std::size_t>(s.expr)];
   // An extent that is not constant is at most that of a buffer that it indexes.
   const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
                                                   : static_cast<double>(code_.largest_extent);
   std::array<std::vector<Degree>, 4> seen;  // the latest states, the last one last
-  seen[3] = state_;
+  const std::vector<Degree> entry = state_;
+  std::vector<Degree> all = seen[3] = state_;
   for (int i = 0; i < 2 * kTried; ++i) {
-    if (i >= count) return;
-    const std::vector<Degree> before = state_;
-    stmt(s.body);
-    if (state_ == before) return;
+    const std::vector<Degree> before = state_, all_before = all;
+    if (i < count) iterate(index, entry, &all);
+    if (state_ == before && all == all_before) {
+      state_ = std::move(all);
+      return;
+    }
     if (i % 2 == 0) continue;
     std::rotate(seen.begin(), seen.begin() + 1, seen.end());
-    seen[3] = state_;
+    seen[3] = all;
   }
+  state_ = std::move(all);
   for (std::size_t b = 0; b < state_.size(); ++b) {
     for (double Degree::*part : kParts) {
       const auto step = [&](std::size_t i) { return seen[i + 1][b].*part - seen[i][b].*part; };
@@ -266,7 +289,7 @@ void Analysis::stmt(int32_t index) {
     case FpStmtKind::kLoop:
     case FpStmtKind::kLanes:
       slot_bits_[static_cast<std::size_t>(s.slot)] = decide(s.expr).width;
-      return loop(s);
+      return loop(index);
     case FpStmtKind::kKernel: return stmt(s.body);
     case FpStmtKind::kBlock:
       decide(s.expr);

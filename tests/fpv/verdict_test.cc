@@ -295,6 +295,14 @@ TEST_CASE("what a bound over integers cannot cover is said") {
   says(elementwise("u8", "u8", "X[i]*128u8", 1), true);
   says(elementwise("u8", "u8", "X[i] - Z[i]", 1), true);
   says(elementwise("u8", "i32", "i32(X[i])*i32(Z[i])", 1), false);
+  // Sums of 64 products fit, however many there are; of 2^18 they do not.
+  const auto product = [](const std::string& m, const std::string& k, const std::string& n) {
+    return "program p(A: i8[" + m + ", " + k + "], B: i8[" + k + ", " + n + "]) -> (C: i32[" + m +
+           ", " + n + "]) { for i in " + m + " { for j in " + n + " { C[i, j] = 0i32 for k in " +
+           k + " { C[i, j] = C[i, j] + i32(A[i, k])*i32(B[k, j]) } } } }";
+  };
+  says(product("64", "64", "64"), false);
+  says(product("1", "262144", "1"), true);
   says(
       "program p(X: f32[1], M: u8[1]) -> (Y: f32[1]) { for i in 1 { Y[i] = X[i] if M[0] == 77u8 { "
       "Y[i] = 0f32 } } }",
