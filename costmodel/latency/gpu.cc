@@ -12,6 +12,8 @@ namespace {
 
 /// Where not measured: an empty kernel in a stream.
 constexpr double kLaunchNs = 2500;
+/// What starting and ending together adds to a kernel whose blocks come in clusters.
+constexpr double kClusterNs = 1500;
 /// Warp instructions that a multiprocessor starts per cycle: one per partition.
 constexpr double kIssueWidth = 4;
 /// The same of code that comes from beyond a partition's cache.
@@ -220,7 +222,7 @@ void add_gpu_terms(const NestTable& table, const ir::Target& target, const TermM
     out->core_ns += slowest;
     out->l2_ns += part(TermPart::kL2);
     out->memory_ns += part(TermPart::kMemory);
-    out->launch_ns += device.launch_ns;
+    out->launch_ns += device.launch_ns + select(less(1, k.cluster), kClusterNs, 0);
     out->total_ns += term.total_ns;
     out->max_tile_registers = max(out->max_tile_registers, k.registers);
     out->terms.push_back(std::move(term));

@@ -85,6 +85,7 @@ class Meter {
       if (ir::is_block_axis(loop.kind)) {
         Sym& axis = kernel_.grid[dimension(loop.kind)];
         axis = max(axis, loop.extent);
+        kernel_.cluster = max(kernel_.cluster, table_.space().attr(*loop.loop, "cluster", 1));
       } else if (ir::is_lane_axis(loop.kind)) {
         Sym& axis = kernel_.block[dimension(loop.kind)];
         axis = max(axis, loop.extent);

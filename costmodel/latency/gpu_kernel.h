@@ -20,6 +20,7 @@ struct GpuKernel {
   std::vector<std::size_t> nests;
   std::array<Sym, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   Sym vthreads = 1;
+  Sym cluster = 1;     // blocks that start together
   Sym smem_bytes = 0;  // of a block: the most that lives at one time
   Sym registers = 0;   // of a thread
   Sym blocks() const { return grid[0] * grid[1] * grid[2]; }

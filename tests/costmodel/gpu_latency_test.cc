@@ -460,11 +460,6 @@ TEST_CASE("measured rates take the place of the table's") {
         Approx(2 * part_ns(transpose(1), TermPart::kShared)).epsilon(1e-9));
 }
 
-TEST_CASE("an estimate is by the analyzer of the target's kind") {
-  const ir::Program program = copy(1, 4);
-  CHECK(estimate_latency(program, kA100).total_ns == ns(program));
-}
-
 // Scores and weighted sums of 256 rows, 32 to a block, by tiles of 32 keys; the weights lie between.
 ir::Program rows_of_weights(const std::string& weight) {
   return parse_or_die(fmt::format(
