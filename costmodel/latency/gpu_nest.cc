@@ -351,8 +351,9 @@ class Counter {
     leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
     if (!a.is_read) return;
-    const Sym ahead = batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
-    out_.latency_cycles += select(takes_registers(a), in_registers(), ahead);
+    const Sym waits = pipeline_ < 0 ? batches(count, request.lane_bytes / width) : iterations();
+    out_.latency_cycles +=
+        select(takes_registers(a), in_registers(), waits * kGlobalLatency / ahead_);
   }
 
   // Truth: a pipeline's fetch that cp.async cannot make, as it is too small, turned, or computed.
@@ -360,6 +361,15 @@ class Counter {
     if (pipeline_ < 0) return 0;
     if (!is_copy() || is_turned(a)) return 1;
     return less(vector_ * static_cast<double>(a.element_bytes), kLeastAsyncBytes);
+  }
+
+  // Those of a pipeline: cp.async needs no registers, and nobody waits for its pieces one by one.
+  Sym iterations() const {
+    Sym out = 1;
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(pipeline_); ++i) {
+      if (is_own(nest_.loops[i].kind)) out *= nest_.loops[i].extent;
+    }
+    return out;
   }
 
   // Its waits: once for as many pieces as code generation writes out of the innermost loop.
