@@ -330,6 +330,11 @@ def t4(files):
         pools = {}
         for found, row in results.matching(read.rows, r"(spearman|best\d+)/([^/]+)/([^/]+)"):
             pools.setdefault(found[2], {}).setdefault(found[3], {})[found[1]] = row.value
+        known = [m for m in ("random", "roofline", "paper", "release", "ours", "fitted") if all(m in scores for scores in pools.values())]
+        middle = [["order by", "rank correlation", "best of the first", "of the first 8", "of the first 64"]]
+        middle += [[m] + [f"{statistics.median(found):.3f} ({min(found):.3f} to {max(found):.3f})" if found else "" for found in
+                          ([scores[m][c] for scores in pools.values() if c in scores[m]] for c in columns)] for m in known]
+        tables.append((f"`{name}.json`, medians of {len(pools)} pools (least to most)", middle))
         for cls in dict.fromkeys(pool.split("_")[0] for pool in pools):
             head, table = ["pool", "order by", "rank correlation", "best of the first", "of the first 8", "of the first 64"], []
             for pool in (p for p in pools if p.split("_")[0] == cls):
