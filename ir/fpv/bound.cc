@@ -126,7 +126,10 @@ class Analysis {
   void stmt(int32_t index);
   void loop(int32_t index);
   void iterate(int32_t index, const std::vector<Degree>& entry, std::vector<Degree>* all);
-  bool reaches_more(int32_t body);
+  using States = std::array<std::vector<Degree>, 4>;           // the latest ones, the last one last
+  using Grows = std::vector<std::array<bool, kParts.size()>>;  // by buffer
+  Grows extrapolate(const States& seen, double count);
+  bool reaches_more(int32_t index, const std::vector<Degree>& entry, const Grows& grows);
   void forget(const FpStmt& s);
   Degree value(int32_t e);
   Degree call(const FpExpr& n);
@@ -236,7 +239,7 @@ void Analysis::loop(int32_t index) {
   // An extent that is not constant is at most that of a buffer that it indexes.
   const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
                                                   : static_cast<double>(code_.largest_extent);
-  std::array<std::vector<Degree>, 4> seen;  // the latest states, the last one last
+  States seen;
   const std::vector<Degree> entry = state_;
   std::vector<Degree> all = seen[3] = state_;
   for (int i = 0; i < 2 * kTried; ++i) {
@@ -251,26 +254,41 @@ void Analysis::loop(int32_t index) {
     seen[3] = all;
   }
   state_ = std::move(all);
+  const Grows grows = extrapolate(seen, count);
+  while (reaches_more(index, entry, grows)) continue;
+}
+
+// Adds what iterations add that were not looked at. Returns which parts that makes larger.
+Analysis::Grows Analysis::extrapolate(const States& seen, double count) {
+  Grows grows(state_.size());
   for (std::size_t b = 0; b < state_.size(); ++b) {
-    for (double Degree::*part : kParts) {
+    for (std::size_t p = 0; p < kParts.size(); ++p) {
+      double Degree::*const part = kParts[p];
       const auto step = [&](std::size_t i) { return seen[i + 1][b].*part - seen[i][b].*part; };
-      state_[b].*part += further({step(0), step(1), step(2)}, std::ceil(count / 2));
+      const double more = further({step(0), step(1), step(2)}, std::ceil(count / 2));
+      state_[b].*part += more;
+      grows[b][p] = more > 0;
     }
     if (!is_float(code_.buffers[b].dtype)) state_[b] = held(code_.buffers[b].dtype, state_[b]);
   }
-  while (reaches_more(s.body)) continue;
+  return grows;
 }
 
-// Another iteration: parts that were 0 and are reached only now, through many buffers, have no bound.
-bool Analysis::reaches_more(int32_t body) {
+// Another iteration: parts that stood still, hidden by larger ones or reached only now, through many buffers, and that
+// this one makes larger have no bound.
+bool Analysis::reaches_more(int32_t index, const std::vector<Degree>& entry, const Grows& grows) {
   const std::vector<Degree> before = state_;
-  stmt(body);
+  for (const int32_t buffer : apart_[static_cast<std::size_t>(index)]) {
+    state_[static_cast<std::size_t>(buffer)] = entry[static_cast<std::size_t>(buffer)];
+  }
+  stmt(code_.stmts[static_cast<std::size_t>(index)].body);
   bool found = false;
   for (std::size_t b = 0; b < state_.size(); ++b) {
-    for (double Degree::*part : kParts) {
-      const bool is_new = before[b].*part == 0 && state_[b].*part != 0;
-      state_[b].*part = is_new ? kInfinity : before[b].*part;
-      found = found || is_new;
+    for (std::size_t p = 0; p < kParts.size(); ++p) {
+      double Degree::*const part = kParts[p];
+      const bool is_more = !grows[b][p] && state_[b].*part > before[b].*part;
+      state_[b].*part = is_more ? kInfinity : before[b].*part;
+      found = found || is_more;
     }
   }
   return found && !out_.is_too_long;

@@ -38,6 +38,7 @@ class Listing {
     switch (n.op) {
       case FpOp::kConstI: return n.value;
       case FpOp::kAffine: return value(code_.affines[static_cast<std::size_t>(n.a)]);
+      case FpOp::kMulI: return wrapping_mul(value(n.a), value(n.b));
       case FpOp::kFloorDiv: return floor_div(value(n.a), std::max<int64_t>(1, value(n.b)));
       case FpOp::kFloorMod: return floor_mod(value(n.a), std::max<int64_t>(1, value(n.b)));
       case FpOp::kMinI: return std::min(value(n.a), value(n.b));
@@ -49,21 +50,31 @@ class Listing {
     int64_t out = a.constant;
     for (const FpAffine::Term& t : a.terms) {
       const int32_t node = code_.slots[static_cast<std::size_t>(t.of)].node;
-      out += t.coefficient * (node < 0 ? vars_[static_cast<std::size_t>(t.of)] : value(node));
+      const int64_t x = node < 0 ? vars_[static_cast<std::size_t>(t.of)] : value(node);
+      out = wrapping_add(out, wrapping_mul(t.coefficient, x));
     }
-    for (const FpAffine::Term& t : a.varying) out += t.coefficient * value(t.of);
+    for (const FpAffine::Term& t : a.varying) {
+      out = wrapping_add(out, wrapping_mul(t.coefficient, value(t.of)));
+    }
     return out;
   }
 
   void note(int32_t access, Touched* out) {
     const FpAccess& a = code_.accesses[static_cast<std::size_t>(access)];
     (*out)[a.buffer].insert(value(a.flat));
+    loads(a.flat, out);
+  }
+  void loads(const FpAffine& a, Touched* out) {
+    for (const FpAffine::Term& t : a.varying) loads(t.of, out);
+    for (const FpAffine::Term& t : a.terms)
+      loads(code_.slots[static_cast<std::size_t>(t.of)].node, out);
   }
   void loads(int32_t e, Touched* out) {
     if (e < 0) return;
     const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
     if (n.op == FpOp::kLoadI || n.op == FpOp::kLoadF) return note(n.a, out);
-    if (n.op == FpOp::kConstI || n.op == FpOp::kConstF || n.op == FpOp::kAffine) return;
+    if (n.op == FpOp::kConstI || n.op == FpOp::kConstF) return;
+    if (n.op == FpOp::kAffine) return loads(code_.affines[static_cast<std::size_t>(n.a)], out);
     for (const int32_t operand : {n.a, n.b, n.c}) loads(operand, out);
   }
 
@@ -173,6 +184,33 @@ TEST_CASE("nothing is claimed of iterations that may meet") {
   CHECK(claims(pair("Y[8*i + N[8*i + j]] = X[j]"), true) == "N");
   CHECK(claims(pair("Y[j] = X[j]"), true).empty());
   CHECK(claims(pair("Y[56 - 8*i + j] = X[j]"), true).empty());  // is true, but not looked for
+}
+
+TEST_CASE("nothing is claimed where places begin anew beyond the ends of i64") {
+  // 65 * 1135184250689818561 is 1 more than a power of two that is 0: iteration i writes what the next one reads.
+  CHECK(claims("program p(X: f32[1]) -> (Y: f32[65]) { for i in 64 { for j in 2 { Y[i + "
+               "65*max(1135184250689818561*j, 0)] = Y[i]*X[0] } } }",
+               true)
+            .empty());
+  CHECK(claims("program p(X: f32[1]) -> (Y: f32[65]) { for i in 64 { for j in 65538 { if j == "
+               "65537 { Y[i + "
+               "281470681808895*j + 2] = Y[i]*X[0] } } } }",
+               true)
+            .empty());
+}
+
+TEST_CASE("blocks whose variables are made of each other's are looked at once") {
+  std::string text = "program p(X: f32[1]) -> (Y: f32[4]) { for i in 2 { ", end = "} }";
+  std::string last = "i";
+  for (int k = 0; k < 40; ++k) {
+    const std::string name = "a" + std::to_string(k);
+    text += "block \"b" + std::to_string(k) + "\" [" + name +
+            ": S(2) = " + (k == 0 ? "i" : last + "*" + last) + "] { ";
+    end += " }";
+    last = name;
+  }
+  const FpCode code = code_of(*parse(text + "for j in 2 { Y[2*" + last + " + j] = X[0] } " + end));
+  CHECK(find_apart(code).size() == code.stmts.size());
 }
 
 TEST_CASE("what is claimed of random programs holds") {

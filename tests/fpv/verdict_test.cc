@@ -303,6 +303,19 @@ TEST_CASE("what a bound over integers cannot cover is said") {
   };
   says(product("64", "64", "64"), false);
   says(product("1", "262144", "1"), true);
+  // What grows is hidden for a while by what B held before.
+  says(
+      "program p(X: i8[40]) -> (Y: i32[40]) { buffer B: i64[40] global buffer R: i64[1] global "
+      "for j in 40 { B[j] = i64(X[j])*i64(X[j])*i64(X[j])*i64(X[j]) } R[0] = i64(X[0]) "
+      "for i in 40 { R[0] = R[0] + R[0] B[i] = B[i] + B[i] B[i] = R[0] } "
+      "for j in 40 { Y[j] = i32(B[j]) } }",
+      true);
+  // Rows that fit stay as they are beside a sum that grows.
+  says(
+      "program p(X: i8[64], Z: i32[64]) -> (Y: i32[64], R: i64[1]) { R[0] = 0i64 for i in 64 { "
+      "Y[i] = 0i32 "
+      "for k in 64 { Y[i] = Y[i] + i32(X[k])*i32(X[i]) } R[0] = R[0] + i64(Z[i]) } }",
+      false);
   says(
       "program p(X: f32[1], M: u8[1]) -> (Y: f32[1]) { for i in 1 { Y[i] = X[i] if M[0] == 77u8 { "
       "Y[i] = 0f32 } } }",
