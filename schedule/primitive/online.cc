@@ -1,11 +1,11 @@
 // online(@M): a maximum, and sums of exp(x - maximum)*y over its axis, become one running tuple.
-// Needs: @M the maximum of floats x along one axis; each reduction that reads it, one at least, such
-// a sum, perhaps over what does not move along the axis; all as they came; other readers behind.
+// Needs: @M the maximum of floats x along one axis; each reduction that reads it, one at least, is
+// such a sum, perhaps over what does not move along the axis; all as they came; others behind.
 // After: sums so far are rescaled where the maximum grows; blocks behind finish them.
 //   .. block @M [c: R(8)] { M[0] = max(M[0], X[c]) }
 //   .. block @S [c: R(8)] { S[0] = S[0] + exp(X[c] - M[0])*Y[c] }
 // ~>
-//   .. block [c: R(8)] { f[0] = exp(M[0] - max(M[0], X[c]))  g.. T[0] = T[0]*f[0] + g[0]*Y[c]  M.. }
+//   .. block [c: R(8)] { f[0] = exp(M[0] - max(M[0], X[c]))  g.. T[0] = T[0]*f[0] + g[0]*Y[c] .. }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/region.h"
 #include "ir/equal.h"
