@@ -173,7 +173,7 @@ Text KernelPrinter::value(Expr e) {
                                 within(value(n.on_false), Prec::kOr)),
                     Prec::kSelect};
           },
-          [&](const Cast& n) -> Text { return cast(n.operand.dtype(), n.dtype, value(n.operand)); },
+          [&](const Cast& n) -> Text { return cast(n.operand.dtype(), n.dtype, rounded(n)); },
           [&](const Load& n) -> Text { return load(n); },
           [&](const Call& n) -> Text { return call(n); },
           [&](const Eq& n) -> Text { return compare(n); },
@@ -304,6 +304,17 @@ Text KernelPrinter::cast(DType from, DType to, const Text& v) {
   return {fmt::format("({}){}", memory_type(to), within(v, Prec::kUnary)), Prec::kUnary};
 }
 
+// What a cast rounds: of an exponential less than all bits.
+Text KernelPrinter::rounded(const Cast& node) {
+  const Call* power = node.operand.as<Call>();
+  const bool narrow = node.dtype == DType::kF16 || node.dtype == DType::kBF16;
+  if (!narrow || power == nullptr || power->intrinsic != Intrinsic::kExp ||
+      power->dtype != DType::kF32) {
+    return value(node.operand);
+  }
+  return {fmt::format("pr_exp_{}({})", to_string(node.dtype), value(power->args[0]).text)};
+}
+
 Text KernelPrinter::call(const Call& node) {
   std::vector<std::string> args;
   for (Expr arg : node.args) args.push_back(value(arg).text);
@@ -340,15 +351,34 @@ Text KernelPrinter::load(const Load& node) {
 std::optional<Text> KernelPrinter::contracted(const Store& store) {
   const std::optional<Accumulation> sum = accumulation(store);
   const DType dtype = store.value.dtype();
-  if (!sum || sum->kind != ExprKind::kAdd || (dtype != DType::kF32 && dtype != DType::kF64)) {
-    return std::nullopt;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return std::nullopt;
+  if (!sum) return rescaled(store);
+  if (register_.defined() && fragments_.count(store.buffer) == 0 && dtype == DType::kF32 &&
+      (sum->kind == ExprKind::kMax || sum->kind == ExprKind::kMin)) {
+    const char* name = sum->kind == ExprKind::kMax ? "pr_max_nan" : "pr_min_nan";
+    return Text{function(name, {element(store.buffer, store.indices), value(sum->term).text})};
   }
+  if (sum->kind != ExprKind::kAdd) return std::nullopt;
   const Mul* product = sum->term.as<Mul>();
   if (product == nullptr) return std::nullopt;
   const BinaryNode* node = as_binary(store.value);
   Expr rest = sum->term.is(node->rhs) ? node->lhs : node->rhs;
   return Text{
       function("pr_fma", {value(product->lhs).text, value(product->rhs).text, value(rest).text})};
+}
+
+// acc = acc*f + a*b
+std::optional<Text> KernelPrinter::rescaled(const Store& store) {
+  const Add* sum = store.value.as<Add>();
+  const Mul* scaled = sum == nullptr ? nullptr : sum->lhs.as<Mul>();
+  const Mul* product = sum == nullptr ? nullptr : sum->rhs.as<Mul>();
+  const Load* own = scaled == nullptr ? nullptr : scaled->lhs.as<Load>();
+  if (product == nullptr || own == nullptr || own->buffer != store.buffer ||
+      !structural_equal(own->indices, store.indices)) {
+    return std::nullopt;
+  }
+  return Text{function("pr_fma",
+                       {value(product->lhs).text, value(product->rhs).text, value(sum->lhs).text})};
 }
 
 bool KernelPrinter::is_wide(BufferId id) const {
