@@ -221,15 +221,40 @@ double tensor_lanes(const ir::Loop& loop) {
   return 1;
 }
 
+namespace {
+
+bool touches(const Nest& nest, ir::BufferId buffer) {
+  return std::any_of(nest.accesses.begin(), nest.accesses.end(),
+                     [&](const NestAccess& a) { return a.buffer == buffer; });
+}
+
+// Code of a warp whose threads nobody has named: its registers meet those of the warp's instructions.
+bool is_of_warp(const Nest& nest) {
+  return std::none_of(nest.loops.begin(), nest.loops.end(),
+                      [](const NestLoop& loop) { return loop.kind == ir::LoopKind::kThreadX; });
+}
+
+}  // namespace
+
 double fragment_lanes(const NestTable& table, ir::BufferId buffer) {
   double lanes = 1;
   if (table.program().buffer(buffer).scope != ir::Scope::kLocal) return lanes;
-  for (const Nest& nest : table.nests()) {
-    const std::size_t depth = tensor_depth(nest);
-    if (depth == nest.loops.size()) continue;
-    const bool touches = std::any_of(nest.accesses.begin(), nest.accesses.end(),
-                                     [&](const NestAccess& a) { return a.buffer == buffer; });
-    if (touches) lanes = std::max(lanes, tensor_lanes(*nest.loops[depth].loop));
+  std::vector<ir::BufferId> met = {buffer};  // registers that exchange values with it
+  for (std::size_t i = 0; i < met.size(); ++i) {
+    for (const Nest& nest : table.nests()) {
+      if (!touches(nest, met[i])) continue;
+      const std::size_t depth = tensor_depth(nest);
+      if (depth < nest.loops.size()) {
+        lanes = std::max(lanes, tensor_lanes(*nest.loops[depth].loop));
+      } else if (is_of_warp(nest)) {
+        for (const NestAccess& a : nest.accesses) {
+          const bool is_local = table.program().buffer(a.buffer).scope == ir::Scope::kLocal;
+          if (is_local && std::find(met.begin(), met.end(), a.buffer) == met.end()) {
+            met.push_back(a.buffer);
+          }
+        }
+      }
+    }
   }
   return lanes;
 }

@@ -68,6 +68,7 @@ class Meter {
     const bool in_rows = rows_of_lanes(most_lanes_, out_.block[0], out_.block[1]) > 1;
     if (!rings_.empty()) ++out_.block[in_rows ? 2 : 1];
     out_.registers = kBaseRegisters;
+    spread_lanes();
     std::vector<LiveRange> shared, local;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
@@ -114,8 +115,14 @@ class Meter {
       if (num_bulk_ > 0) {
         for (const Access& access : block->writes) rings_.insert(access.buffer);
       }
+      const bool by_lanes = std::any_of(loops_.begin(), loops_.end(), [](const Loop* around) {
+        return around->loop_kind == LoopKind::kThreadX;
+      });
+      if (!by_lanes) met_.emplace_back();
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
+          const bool is_local = b_.buffer(access.buffer).scope == Scope::kLocal;
+          if (is_local && !by_lanes) met_.back().push_back(access.buffer);
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
           int64_t& lanes = lanes_.try_emplace(access.buffer, 1).first->second;
           lanes = std::max(lanes, lanes_of(*block));
@@ -129,6 +136,21 @@ class Meter {
       if (branch->else_body.defined()) PRUNERC_TRY_VOID(visit_stmt(branch->else_body));
     }
     return {};
+  }
+
+  // What a warp's code exchanges values with is spread over lanes as the operands of its instructions are.
+  void spread_lanes() {
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const std::vector<BufferId>& buffers : met_) {
+        int64_t most = 1;
+        for (const BufferId id : buffers) most = std::max(most, lanes_.at(id));
+        for (const BufferId id : buffers) {
+          grew = grew || lanes_.at(id) < most;
+          lanes_.at(id) = most;
+        }
+      }
+    }
   }
 
   // The lanes that a tensor instruction in the block spreads its operands over; 1 without any.
@@ -301,10 +323,11 @@ class Meter {
   const Loop& kernel_;
   GpuNeeds out_;
   std::map<BufferId, std::vector<Use>> uses_;
-  std::set<BufferId> rings_;           // what bulk copies fill
-  int num_bulk_ = 0;                   // bulk copies around
-  std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
-  int64_t most_lanes_ = 1;             // of a tensor instruction
+  std::set<BufferId> rings_;                // what bulk copies fill
+  int num_bulk_ = 0;                        // bulk copies around
+  std::map<BufferId, int64_t> lanes_;       // that hold one copy of a buffer together
+  int64_t most_lanes_ = 1;                  // of a tensor instruction
+  std::vector<std::vector<BufferId>> met_;  // local buffers of each block outside of thread.x
   std::vector<const Loop*> loops_;
   std::map<const Loop*, std::pair<int, int>> blocks_in_;  // first and last
   int num_blocks_ = 0;

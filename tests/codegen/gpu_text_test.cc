@@ -80,6 +80,14 @@ TEST_CASE("shared memory holds the largest first, and smaller ones where they li
           "[gpu]") {
   // Scores of 32 rows (8192 bytes) and weights (4608): the tiles of Q, K and V lie within them.
   CHECK(num_times(text_of("attention_mma"), "PR_SHARED(smem, 12928);") == 1);
+
+  // In one pass: a maximum and a sum of each tile take two exchanges each, and nothing but factors is shared.
+  const std::string online = text_of("attention_online");
+  CHECK(num_times(online, "pr_shfl_xor(") == 4);
+  CHECK(num_times(online, "pr_max_nan(") == 1);
+  CHECK(num_times(online, "pr_exp_f16(") == 1);
+  CHECK(num_times(online, "pr_mma_m16n8k16_f16(") == 2);
+  CHECK(num_times(online, "pr_sync();") == 1);
 }
 
 std::string text_or_die(std::string_view program) {
