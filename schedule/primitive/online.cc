@@ -1,5 +1,5 @@
 // online(@M): a maximum, and sums of exp(x - maximum)*y over its axis, become one running tuple.
-// Needs: @M the maximum of floats x along one axis; each reduction that reads it, one at least, is
+// Needs: @M the maximum of x (f32, f64) along one axis; reductions that read it, one at least, each
 // such a sum, perhaps over what does not move along the axis; all as they came; others behind.
 // After: sums so far are rescaled where the maximum grows; blocks behind finish them.
 //   .. block @M [c: R(8)] { M[0] = max(M[0], X[c]) }
@@ -69,13 +69,6 @@ void collect_factors(Expr e, Factors* out) {
   }
 }
 
-// Null for no factors.
-Expr product_of(IrBuilder& b, const std::vector<Expr>& factors) {
-  Expr out;
-  for (Expr factor : factors) out = out.defined() ? b.mul(out, factor) : factor;
-  return out;
-}
-
 bool reads_any(const std::vector<Expr>& exprs, BufferId buffer) {
   return std::any_of(exprs.begin(), exprs.end(), [&](Expr e) { return loads_from(e, buffer); });
 }
@@ -121,12 +114,19 @@ class OnlinePlanner {
     out.block = flow_[place].block;
     const std::string fault = canonical_nest_fault(flow_.program(), flow_[place]);
     if (!fault.empty()) return not_simple(*out.block, "have its own loops alone: " + fault);
+    if (!out.block->attrs.empty() || out.block->combiner != nullptr) {
+      return not_simple(*out.block, "have no attributes, and no `combine`");
+    }
     const std::optional<Reducer> reducer = match_reducer(*out.block);
     const Store* init = out.block->init.defined() ? out.block->init.as<Store>() : nullptr;
     const bool starts = init != nullptr && is_identity(op, init->value);
+    const std::string what = op == ExprKind::kMax ? "maximum" : "sum";
     if (!reducer || reducer->op != op || !starts || !is_float(reducer->update.dtype())) {
-      const std::string what = op == ExprKind::kMax ? "maximum" : "sum";
       return not_simple(*out.block, "be a " + what + " of floats from its identity on");
+    }
+    // Sums are divided behind the pass: on the way they grow beyond what the program holds.
+    if (byte_size(reducer->update.dtype()) < 4) {
+      return not_simple(*out.block, "be a " + what + " of f32 or f64");
     }
     out.reducer = *reducer;
     for (const IterVar& iter : out.block->iters) {
@@ -213,15 +213,13 @@ class OnlinePlanner {
     return sum;
   }
 
-  // What is made in the pass is there behind it alone: only divisors may be sums of it, earlier ones.
+  // What is made in the pass is there behind it alone: only divisors may be sums of it, earlier ones
+  // (sources are final where they are read).
   Result<void> check_divisors() const {
-    for (std::size_t i = 0; i < plan_.sums.size(); ++i) {
-      for (std::size_t j = 0; j < plan_.sums.size(); ++j) {
-        const WeightedSum &one = plan_.sums[i], &other = plan_.sums[j];
+    for (const WeightedSum& one : plan_.sums) {
+      for (const WeightedSum& other : plan_.sums) {
         const BufferId made = other.pass.reducer.store->buffer;
-        const bool is_late = j >= i && reads_any(one.divisors, made);
-        if (is_late || reads_any(one.above, made) || reads_any(one.below, made) ||
-            loads_from(plan_.max.reducer.update, made)) {
+        if (reads_any(one.above, made) || reads_any(one.below, made)) {
           return not_simple(*one.pass.block, "be divided at most by what the pass makes");
         }
       }
@@ -286,9 +284,15 @@ class OnlineRewrite {
 
   Expr exp_of(Expr e) { return b_.call(Intrinsic::kExp, {&e, 1}); }
 
-  // exp(from - to), 1 where they are equal: infinities, too, as of what is all masked so far.
-  Expr rescaling(Expr from, Expr to) {
-    return b_.select(b_.eq(from, to), b_.constant(1, dtype()), exp_of(b_.sub(from, to)));
+  // exp(so_far - now), 1 where they are equal: infinities, too, as of what is all masked so far.
+  Expr rescaling(Expr so_far, Expr now) {
+    return b_.select(b_.eq(so_far, now), b_.constant(1, dtype()), exp_of(b_.sub(so_far, now)));
+  }
+
+  // exp(x - now), nothing of what is masked: `now` may be -inf as well.
+  Expr weight(Expr x, Expr now) {
+    const Expr none = identity_of(b_, ExprKind::kMax, dtype());
+    return b_.select(b_.eq(x, none), b_.constant(0, dtype()), exp_of(b_.sub(x, now)));
   }
 
   Stmt running_tuple() {
@@ -325,11 +329,11 @@ class OnlineRewrite {
     for (Expr index : max.store->indices) place.push_back(substitute(b_, index, fresh));
     const Expr so_far = b_.load(max.store->buffer, place);
     const Expr x = substitute(b_, max.update, fresh);
-    const Expr now = b_.max(so_far, x);
+    const Expr now = substitute(b_, max.store->value, fresh);  // its order decides on NaN
     const BufferId kept = add_buffer(max.store->buffer, "_kept", Scope::kGlobal);
     const BufferId added = add_buffer(max.store->buffer, "_added", Scope::kGlobal);
     std::vector<Stmt> starts, steps = {b_.store(kept, place, rescaling(so_far, now)),
-                                       b_.store(added, place, rescaling(x, now))};
+                                       b_.store(added, place, weight(x, now))};
     for (const WeightedSum& sum : plan_.sums) {
       const Store& store = *sum.pass.reducer.store;
       accumulators_.push_back(add_buffer(store.buffer, "_online", Scope::kGlobal));
@@ -340,14 +344,9 @@ class OnlineRewrite {
       steps.push_back(over_own(sum, fresh, [&](const VarMap& vars) {
         const std::vector<Expr> at = moved(store.indices, vars);
         const Expr scaled = b_.mul(b_.load(to, at), b_.load(kept, place));
-        std::vector<Expr> above = moved(sum.above, vars);
-        const Expr below = product_of(b_, moved(sum.below, vars));
-        if (below.defined()) {
-          const Expr first = above.empty() ? b_.constant(1, dtype()) : product_of(b_, above);
-          above = {b_.div(first, below)};
-        }
-        const Expr weight = b_.load(added, place);
-        const Expr term = above.empty() ? weight : b_.mul(weight, product_of(b_, above));
+        Expr term = b_.load(added, place);
+        for (Expr factor : moved(sum.above, vars)) term = b_.mul(term, factor);
+        for (Expr factor : moved(sum.below, vars)) term = b_.div(term, factor);
         return b_.store(to, at, b_.add(scaled, term));
       }));
     }
@@ -355,6 +354,32 @@ class OnlineRewrite {
     steps.push_back(b_.store(max.store->buffer, place, now));
     block->init = b_.seq(starts);
     block->body = b_.seq(steps);
+    const auto is_factor = [](const WeightedSum& sum) {
+      return sum.above.size() == 1 && sum.below.empty();
+    };
+    // Of one factor the body shows what a partial result holds (combiner.h).
+    if (!std::all_of(plan_.sums.begin(), plan_.sums.end(), is_factor)) block->combiner = combiner();
+  }
+
+  // How results of parts combine: the last target is the maximum.
+  const Combiner* combiner() {
+    std::vector<BufferId> targets = accumulators_;
+    targets.push_back(plan_.max.reducer.store->buffer);
+    std::vector<const Var*> left, right;
+    for (const BufferId target : targets) {
+      const std::string name(b_.buffer(target).name);
+      left.push_back(b_.fresh_var(name, dtype()));
+      right.push_back(b_.fresh_var(name, dtype()));
+    }
+    const Expr so_far = left.back(), x = right.back();
+    const Expr now = b_.max(so_far, x);
+    std::vector<Expr> results;
+    for (std::size_t i = 0; i < accumulators_.size(); ++i) {
+      results.push_back(
+          b_.add(b_.mul(left[i], rescaling(so_far, now)), b_.mul(weight(x, now), right[i])));
+    }
+    results.push_back(now);
+    return b_.combiner({left, right, results});
   }
 
   std::vector<Expr> moved(std::span<const Expr> indices, const VarMap& vars) {
@@ -380,7 +405,7 @@ class OnlineRewrite {
     return out;
   }
 
-  // T = T_online*(exp(M - M) / divisor): what is infinite throughout is no number, as before.
+  // T = T_online*exp(M - M) / divisors: what is infinite throughout is no number, as before.
   Stmt finish(std::size_t i) {
     const WeightedSum& sum = plan_.sums[i];
     const Store& max = *plan_.max.reducer.store;
@@ -400,10 +425,9 @@ class OnlineRewrite {
           for (std::size_t v = 0; v < iters.size(); ++v) vars[iters[v]->var->id] = fresh[v];
           const Expr m = substitute(b_, b_.load(max.buffer, moved(max.indices, of_max)), vars);
           const std::vector<Expr> at = moved(store.indices, vars);
-          Expr scale = exp_of(b_.sub(m, m));
-          const Expr divisor = product_of(b_, moved(sum.divisors, vars));
-          if (divisor.defined()) scale = b_.div(scale, divisor);
-          return b_.store(store.buffer, at, b_.mul(b_.load(accumulators_[i], at), scale));
+          Expr value = b_.mul(b_.load(accumulators_[i], at), exp_of(b_.sub(m, m)));
+          for (Expr divisor : moved(sum.divisors, vars)) value = b_.div(value, divisor);
+          return b_.store(store.buffer, at, value);
         });
     applied_.outputs.push_back(nest.outputs[0]);
     return nest.stmt;

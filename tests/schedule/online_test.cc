@@ -18,8 +18,9 @@ namespace prunerc::testing {
 namespace {
 
 // Tiles c of rows i: M = max m, L = sum exp(m - M)*l, O = sum `term`, then `last`.
-std::string combined(const std::string& term = "exp(m[ui, uc] - M[ui])/L[ui]*o[ui, uc, ue]",
-                     const std::string& sum = "exp(m[wi, wc] - M[wi])*l[wi, wc]",
+const std::string kTerm = "exp(m[ui, uc] - M[ui])/L[ui]*o[ui, uc, ue]";
+const std::string kSum = "exp(m[wi, wc] - M[wi])*l[wi, wc]";
+std::string combined(const std::string& term = kTerm, const std::string& sum = kSum,
                      const std::string& between = "") {
   return R"(
 program p(m: f32[5, 7], l: f32[5, 7], o: f32[5, 7, 3]) -> (O: f32[5, 3], R: f32[5]) {
@@ -50,6 +51,35 @@ std::string exact(const std::string& text) {
   return std::regex_replace(text, std::regex(R"(\b(m\[\w+, \w+\]))"), "$1*0f32");
 }
 
+std::string block_between(const std::string& store) {
+  return "for i in 5 { block \"T\" [ti: S(5) = i] { " + store + " } }";
+}
+
+// m is read from Z, which kCopy writes.
+const std::string kCopy =
+    "for i in 5 { for c in 7 { block \"Z\" [zi: S(5) = i, zc: S(7) = c] { Z[zi, zc] = l[zi, zc] } "
+    "} }";
+std::string with_copy(const std::string& text) {
+  const std::string read = std::regex_replace(text, std::regex(R"(\bm\[)"), "Z[");
+  return replaced(read, "buffer T: f32[5] global\n",
+                  "buffer T: f32[5] global buffer Z: f32[5, 7] global\n" + kCopy);
+}
+
+// L is a sum over two variables.
+std::string two_axes(const std::string& text) {
+  const std::string deep = replaced(text, "for c in 7 @L3 {", "for c in 7 @L3 { for d in 2 {");
+  return replaced(replaced(deep, "wc: R(7) = c]", "wc: R(7) = c, wd: R(2) = d]"), kSum,
+                  kSum + " }");
+}
+
+// O stands in front of L.
+std::string moved_up(const std::string& text) {
+  const std::size_t from = text.find("  for i in 5 @L2"), to = text.find("  for i in 5 @L4"),
+                    end = text.find("  for i in 5 @L7");
+  return text.substr(0, from) + text.substr(to, end - to) + text.substr(from, to - from) +
+         text.substr(end);
+}
+
 TEST_CASE("online makes one pass of a maximum and of sums under it") {
   const Case cases[] = {
       {exact(combined("exp(m[ui, uc] - M[ui])/T[ui]*o[ui, uc, ue]", "exp(m[wi, wc] - M[wi])",
@@ -62,29 +92,99 @@ TEST_CASE("online makes one pass of a maximum and of sums under it") {
       {exact(combined("exp(m[ui, uc] - M[ui])*o[ui, uc, ue]/2f32/(4f32/o[ui, uc, ue])",
                       "exp(m[wi, wc] - M[wi])", "")),
        kOnline, ""},
-      // Another distance, another maximum, another axis; what is read twice.
-      {combined("exp(m[ui, uc] + M[ui])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(M[ui] - m[ui, uc])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(l[ui, uc] - M[ui])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, 6 - uc] - M[ui])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[4 - ui])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[0])*o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[ui])*M[ui]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[ui])*exp(m[ui, uc] - M[ui])"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[ui]) + o[ui, uc, ue]"), kOnline, "BlockNotSimple"},
-      {combined("exp(m[ui, uc] - M[ui])*L[ui]"), kOnline, "BlockNotSimple"},
-      // What is made in the pass is read in front of its last sum.
-      {combined("exp(m[ui, uc] - M[ui])/T[ui]", "exp(m[wi, wc] - M[wi])",
-                "for i in 5 { block \"T\" [ti: S(5) = i] { T[ti] = L[ti] } }"),
-       kOnline, "BlockNotSimple"},
-      {combined(), "split(@L1, [-1, 2])\nonline(@B0)", "BlockNotSimple"},
-      {combined(), "parallel(@L4)\nonline(@B0)", "BlockNotSimple"},
-      {combined(), "online(@B1)", "BlockNotSimple"},
-      {combined(), "online(@B3)", "BlockNotSimple"},
+      {std::regex_replace(
+           exact(combined("exp(m[ui, uc] - M[ui])*o[ui, uc, ue]", "exp(m[wi, wc] - M[wi])")),
+           std::regex("f32"), "f64"),
+       kOnline, ""},
       {combined(), "online(@B9)", "BlockNotFound"},
-      {std::string(kMatmul), kOnline, "BlockNotSimple"},
+      // A second writer of a result, or of what is read twice.
+      {combined(kTerm, kSum, block_between("M[ti] = 0f32")), kOnline, "BufferManyWriters"},
+      {combined(kTerm, kSum, block_between("L[ti] = 0f32")), kOnline, "BufferManyWriters"},
+      {with_copy(combined(kTerm, kSum, kCopy)), kOnline, "SourceOverwritten"},
+      // A divisor that is made behind.
+      {moved_up(combined()), kOnline, "SourceOverwritten"},
   };
   for (const Case& c : cases) check(c);
+}
+
+// Refused with BlockNotSimple: "block .. must <message>".
+struct Refusal {
+  std::string program, message;
+  std::string steps = kOnline;
+};
+
+void check_refused(const std::vector<Refusal>& refusals) {
+  for (const Refusal& r : refusals) {
+    check_rejected(r.program, r.steps, "BlockNotSimple");
+    schedule::Schedule s(parse_or_die(r.program));
+    const Result<void> done = apply_steps(s, r.steps);
+    REQUIRE_FALSE(done.ok());
+    INFO(r.program);
+    CAPTURE(r.steps, r.message, done.error().message());
+    CHECK(done.error().message().find(r.message) != std::string::npos);
+  }
+}
+
+std::string edited(const std::string& from, const std::string& to) {
+  const std::string text = combined();
+  REQUIRE(text.find(from) != std::string::npos);
+  return replaced(text, from, to);
+}
+
+TEST_CASE("online refuses what is no sum of weights under the maximum") {
+  const std::string axis = "read the maximum of its own element along the same axis";
+  const std::string once = "read the maximum in one exponent only";
+  const std::string no_product = "add up products with exp(x - maximum)";
+  const std::string other_x = "have in its exponents what the maximum is of";
+  check_refused({
+      {combined("exp(m[ui, uc] + M[ui])*o[ui, uc, ue]"), no_product},
+      {combined("exp(M[ui] - m[ui, uc])*o[ui, uc, ue]"), no_product},
+      {combined("(exp(m[ui, uc] - M[ui]) + o[ui, uc, ue])"), no_product},
+      {combined("exp(l[ui, uc] - M[ui])*o[ui, uc, ue]"), other_x},
+      {combined("exp(m[ui, 6 - uc] - M[ui])*o[ui, uc, ue]"), other_x},
+      {combined("exp(m[ui, uc] - M[4 - ui])*o[ui, uc, ue]"), axis},
+      {combined("exp(m[ui, uc] - M[0])*o[ui, uc, ue]"), axis},
+      {combined("exp(m[ui, uc] - M[ui])*M[ui]"), once},
+      {combined("exp(m[ui, uc] - M[ui])*exp(m[ui, uc] - M[ui])"), once},
+      {combined("exp(m[ui, uc] - M[ui])/M[ui]"), once},
+      {combined("exp(m[ui, uc] - M[ui])*L[ui]"), "be divided at most by what the pass makes"},
+      {replaced(edited("for c in 7 @L3", "for c in 6 @L3"), "wc: R(7)", "wc: R(6)"), axis},
+  });
+}
+
+TEST_CASE("online refuses reductions that do not begin with nothing, or are no plain nests") {
+  const std::string identity = "of floats from its identity on";
+  const std::string wide = "of f32 or f64";
+  const std::string place = "write at its variables";
+  const std::string nest = "have its own loops alone";
+  check_refused({
+      {edited("M[vi] = f32.ninf", "M[vi] = 0f32"), "be a maximum " + identity},
+      {edited("L[wi] = 0f32", "L[wi] = 1f32"), "be a sum " + identity},
+      {std::regex_replace(combined(), std::regex("f32"), "f16"), "be a maximum " + wide},
+      {std::regex_replace(combined(), std::regex("f32"), "bf16"), "be a maximum " + wide},
+      {edited("M[vi] = f32.ninf } M[vi] = max(M[vi]",
+              "M[4 - vi] = f32.ninf } M[4 - vi] = max(M[4 - vi]"),
+       place},
+      {edited("L[wi] = 0f32 } L[wi] = L[wi]", "L[0] = 0f32 } L[0] = L[0]"), place},
+      {two_axes(combined()), "reduce along one variable"},
+      {combined(), nest, "split(@L1, [-1, 7])\nonline(@B0)"},
+      {combined(), nest, "parallel(@L4)\nonline(@B0)"},
+      {combined(), "have no attributes", "annotate_block(@B0, \"note\", 3)\nonline(@B0)"},
+      {combined(), "have no attributes", "annotate_block(@B1, \"note\", 3)\nonline(@B0)"},
+      {edited("M[vi] = f32.ninf }", "M[vi] = f32.ninf } combine (a), (b) -> (max(a, b))"),
+       "have no attributes, and no `combine`"},
+      {combined(), "be a maximum " + identity, "online(@B1)"},
+      {combined(), "be a maximum " + identity, "online(@B3)"},
+      {std::string(kMatmul), "be a maximum " + identity},
+  });
+}
+
+TEST_CASE("online refuses readers in front of the last sum") {
+  const std::string behind = "read what is made in one pass behind it";
+  check_refused({
+      {combined(kTerm, kSum, block_between("T[ti] = L[ti]")), behind},
+      {combined(kTerm, kSum, block_between("T[ti] = M[ti]")), behind},
+  });
 }
 
 ir::Program applied(const std::string& text, const std::string& steps = kOnline) {
@@ -130,6 +230,14 @@ TEST_CASE("a pass begins with tiles that are masked, large or no numbers as the 
     std::vector<ir::Tensor> masked = inputs;
     for (int c = hidden.first; c < hidden.second; ++c) masked[0].set(7 + c, -kInfinity);
     CHECK(difference_of(base, online, masked) == "");
+    // Whatever stands there.
+    for (const double value : {3e38, kInfinity}) {
+      for (int c = hidden.first; c < hidden.second; ++c) {
+        masked[1].set(7 + c, value);
+        for (int e = 0; e < 3; ++e) masked[2].set((7 + c) * 3 + e, value);
+      }
+      CHECK(difference_of(base, online, masked) == "");
+    }
   }
   for (const double value : {-kInfinity, kInfinity, std::nan(""), 3e38, -3e38}) {
     std::vector<ir::Tensor> all = inputs, one = inputs;
@@ -137,7 +245,25 @@ TEST_CASE("a pass begins with tiles that are masked, large or no numbers as the 
     one[0].set(2, value);
     CAPTURE(value);
     CHECK(difference_of(base, online, all) == "");
-    if (!std::isnan(value)) CHECK(difference_of(base, online, one) == "");
+    CHECK(difference_of(base, online, one) == "");
+  }
+}
+
+TEST_CASE("a pass multiplies and divides in the program's order, and keeps that of the maximum") {
+  std::vector<ir::Tensor> inputs = random_rows();
+  for (int c = 0; c < 7; ++c) inputs[0].set(c, c == 3 ? -200 : 0);
+  for (int c = 0; c < 7; ++c) inputs[1].set(c, c == 3 ? 1e30 : 1);
+  for (int c = 0; c < 7; ++c) inputs[1].set(7 + c, 1e-39);
+  inputs[0].set(14, std::nan(""));
+  for (const std::string_view sum : {"exp(m[wi, wc] - M[wi])*l[wi, wc]*l[wi, wc]",
+                                     "exp(m[wi, wc] - M[wi])*l[wi, wc]/l[wi, 0]"}) {
+    const std::string text = combined("exp(m[ui, uc] - M[ui])*o[ui, uc, ue]", std::string(sum));
+    for (const std::string_view max : {"max(M[vi], m[vi, vc])", "max(m[vi, vc], M[vi])"}) {
+      const std::string program = replaced(text, "max(M[vi], m[vi, vc])", max);
+      const ir::Program online = applied(program);
+      INFO(print(online));
+      CHECK(difference_of(parse_or_die(program), online, inputs) == "");
+    }
   }
 }
 
@@ -151,6 +277,7 @@ TEST_CASE("a pass with a fault in its rescaling is another program in finite fie
       {"exp(M[vi] - max(M[vi], m[vi, vc]))", "1f32"},
       {"L_online[vi] = L_online[vi]*M_kept[vi] + ", "L_online[vi] = L_online[vi] + "},
       {"M[vi] = max(M[vi], m[vi, vc])", "M[vi] = m[vi, vc]"},
+      {"select(m[vi, vc] == f32.ninf", "select(m[vi, vc] < 0f32"},
   };
   for (const auto& [from, to] : faults) {
     INFO(right);
@@ -161,16 +288,22 @@ TEST_CASE("a pass with a fault in its rescaling is another program in finite fie
 }
 
 TEST_CASE("what runs in one pass is a reduction like others") {
-  const ir::Program base = parse_or_die(combined());
-  for (const char* steps :
-       {"online(@B0)\nsplit(@L9, [-1, 3])\nrfactor(@L15, 0)", "online(@B0)\nparallel(@L8)",
-        "online(@B0)\ndecompose_reduction(@B4, @L9)", "online(@B0)\ncompute_inline(@B5)"}) {
-    CAPTURE(steps);
-    schedule::Schedule s(base, schedule::Verify::kEachStep);
-    const Result<void> done = apply_steps(s, steps);
-    INFO(print(s.program()));
-    REQUIRE_OK(done);
-    CHECK(difference_of(base, s.program(), random_rows()) == "");
+  for (const std::string& text :
+       {combined(),
+        combined("l[ui, uc]*exp(m[ui, uc] - M[ui])*o[ui, uc, ue]/(l[ui, uc]*l[ui, uc] + 1f32)"),
+        combined("exp(m[ui, uc] - M[ui])/L[ui]*o[ui, uc, ue]", "exp(m[wi, wc] - M[wi])"),
+        combined("exp(m[ui, uc] - M[ui])/(o[ui, uc, ue]*o[ui, uc, ue] + 1f32)")}) {
+    const ir::Program base = parse_or_die(text);
+    for (const char* steps :
+         {"online(@B0)\nsplit(@L9, [-1, 3])\nrfactor(@L15, 0)", "online(@B0)\nparallel(@L8)",
+          "online(@B0)\ndecompose_reduction(@B4, @L9)", "online(@B0)\ncompute_inline(@B5)"}) {
+      CAPTURE(steps);
+      schedule::Schedule s(base, schedule::Verify::kEachStep);
+      const Result<void> done = apply_steps(s, steps);
+      INFO(print(s.program()));
+      REQUIRE_OK(done);
+      CHECK(difference_of(base, s.program(), random_rows()) == "");
+    }
   }
 }
 
