@@ -332,6 +332,8 @@ PR_FN float pr_min_nan(float a, float b) {
 PR_FN float pr_max_nan(float a, float b) { return a > b || a != a ? a : b; }
 PR_FN float pr_min_nan(float a, float b) { return a < b || a != a ? a : b; }
 #endif
+PR_FN double pr_max_nan(double a, double b) { return a > b || a != a ? a : b; }
+PR_FN double pr_min_nan(double a, double b) { return a < b || a != a ? a : b; }
 PR_FN float pr_sigmoid(float x) { return pr_div_approx(1.0f, 1.0f + expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 PR_FN double pr_sin(double x) { return sin(x); }  // of f32: prelude_trig.cuh

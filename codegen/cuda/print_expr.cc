@@ -259,9 +259,12 @@ Text KernelPrinter::compare(const BinaryNode& node) {
 
 Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const Text& b) {
   if (kind == ExprKind::kMin || kind == ExprKind::kMax) {
-    // Typed, so that an index in int meets one in pr_i64.
-    const std::string name =
-        fmt::format("{}<{}>", kind == ExprKind::kMin ? "pr_min" : "pr_max", register_type(dtype));
+    const char* plain = kind == ExprKind::kMin ? "pr_min" : "pr_max";
+    // Both lanes of an exchange must come to the same, whatever is no number. Else typed, so that an index in int meets
+    // one in pr_i64.
+    const std::string name = exchanges_ && is_float(dtype)
+                                 ? fmt::format("{}_nan", plain)
+                                 : fmt::format("{}<{}>", plain, register_type(dtype));
     return {function(name, {a.text, b.text})};
   }
   const bool is_product = kind == ExprKind::kMul || kind == ExprKind::kDiv;
@@ -347,14 +350,16 @@ Text KernelPrinter::load(const Load& node) {
   return is_value ? memory : to_register(node.dtype, memory);
 }
 
-// element = element + a * b is one fused operation, here and on the CPU; others round as written.
+// element = element + a * b is one fused operation, here and on the CPU; of registers element * f + a * b, too. Others round
+// as written. Maxima of registers over a fragment's elements take one instruction, for which no order counts.
 std::optional<Text> KernelPrinter::contracted(const Store& store) {
   const std::optional<Accumulation> sum = accumulation(store);
   const DType dtype = store.value.dtype();
   if (dtype != DType::kF32 && dtype != DType::kF64) return std::nullopt;
-  if (!sum) return rescaled(store);
-  if (register_.defined() && fragments_.count(store.buffer) == 0 && dtype == DType::kF32 &&
-      (sum->kind == ExprKind::kMax || sum->kind == ExprKind::kMin)) {
+  const bool is_local = buffer(store.buffer).scope == Scope::kLocal;
+  if (!sum) return is_local ? rescaled(store) : std::nullopt;
+  if (register_.defined() && is_local && fragments_.count(store.buffer) == 0 &&
+      dtype == DType::kF32 && (sum->kind == ExprKind::kMax || sum->kind == ExprKind::kMin)) {
     const char* name = sum->kind == ExprKind::kMax ? "pr_max_nan" : "pr_min_nan";
     return Text{function(name, {element(store.buffer, store.indices), value(sum->term).text})};
   }

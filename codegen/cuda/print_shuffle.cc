@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <map>
 
@@ -19,7 +21,9 @@ Expr KernelPrinter::shuffled_lane(const Loop& loop) {
   const Expr lane(loop.var);
   if (const auto step = attr_of(loop, kShuffleAttr)) return b_.add(lane, b_.int_imm(*step));
   const auto step = attr_of(loop, kExchangeAttr);
-  return step ? exchange_partner(b_, lane, *step) : Expr();
+  const bool is_exchange =
+      step && *step > 0 && *step < kWarpSize && std::has_single_bit(static_cast<uint64_t>(*step));
+  return is_exchange ? exchange_partner(b_, lane, *step) : Expr();
 }
 
 // P[t] = P[t] op P[t + step], all lanes of a warp at once. Lanes beyond the condition compute what
@@ -28,8 +32,10 @@ bool KernelPrinter::shuffle_loop(const Loop& loop) {
   const Expr lane = shuffled_lane(loop);
   if (!lane.defined()) return false;
   const std::optional<int64_t> down = attr_of(loop, kShuffleAttr);
+  exchanges_ = !down;
   shuffle_body(loop.body, {down ? "pr_shfl_down" : "pr_shfl_xor",
                            down ? *down : *attr_of(loop, kExchangeAttr), lane});
+  exchanges_ = false;
   return true;
 }
 

@@ -264,6 +264,7 @@ class KernelPrinter {
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
   const ir::Var* row_ = nullptr;   // of thread.y
   ir::Expr register_;              // of the fragment at hand
+  bool exchanges_ = false;         // lanes give each other values, both ways
   std::map<ir::LoopId, RingBuffer> ring_buffers_;
   std::map<ir::LoopId, BulkLoad> loads_;
   std::map<ir::LoopId, StagedStore> staged_;

@@ -191,11 +191,24 @@ class FragmentFinder {
         Fragment& wide = found_.at(one.buffer);
         if (wide == narrow || wide.map == narrow.map || !is_row_of(wide, in_dims_of(narrow, wide)))
           continue;
+        if (!are_alike(one, other)) {
+          refuse(one.buffer);
+          return false;
+        }
         wide = in_dims_of(narrow, wide);
         grew = true;
       }
     }
     return grew;
+  }
+
+  // Are their rows and columns the same subscripts?
+  bool are_alike(const LocalAccess& one, const LocalAccess& other) const {
+    const Fragment &x = found_.at(one.buffer), &y = found_.at(other.buffer);
+    return std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), [&](int i, int j) {
+      return structural_equal(one.indices[static_cast<std::size_t>(i)],
+                              other.indices[static_cast<std::size_t>(j)]);
+    });
   }
 
   // The tiles of the one in the dimensions of the other.

@@ -164,6 +164,57 @@ class FragmentDistribution {
     return nullptr;
   }
 
+  // Does one of the target's subscripts count the elements of this loop, while the nest's others move it by whole tiles?
+  // Elements of other lanes are elsewhere then.
+  bool counts(const Store& store, const Loop& loop, int64_t tile, const Nest& nest) {
+    const auto fits = [&](const Term& term) {
+      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
+      if (var != nullptr && var->id == loop.var->id) return term.coef == 1;
+      bool moves = false;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(term.degree); ++i) {
+        for (const Loop* other : nest.loops)
+          moves = moves || mentions(term.atoms[i], other->var->id);
+      }
+      return !moves || term.coef % tile == 0;
+    };
+    return std::any_of(store.indices.begin(), store.indices.end(), [&](Expr index) {
+      const Linear linear = to_linear(b_, index, ranges_);
+      return !linear.overflow && !linear.has_data && mentions(index, loop.var->id) &&
+             std::all_of(linear.terms.begin(), linear.terms.end(), fits);
+    });
+  }
+
+  // What a lane reads of the target no other one stores.
+  static bool loads_own_only(const Store& store) {
+    bool is_own = true;
+    const auto look = [&](Expr top) {
+      walk(top, [&](Expr e) {
+        const Load* load = e.as<Load>();
+        if (load != nullptr && load->buffer == store.buffer)
+          is_own = is_own && structural_equal(load->indices, store.indices);
+        return is_own;
+      });
+    };
+    for (Expr index : store.indices) look(index);
+    look(store.value);
+    return is_own;
+  }
+
+  // Are the elements of this loop told apart by the target's subscripts? Digits of a number are in several of them, as of
+  // an image's pixel; what is updated is told by one, as no quotient alone may.
+  bool tells(const Store& store, const Loop& loop, int64_t tile, const Nest& nest) {
+    if (counts(store, loop, tile, nest)) return loads_own_only(store);
+    bool has_digit = false;
+    for (Expr index : store.indices) {
+      walk(index, [&](Expr e) {
+        const Var* var = e.as<Var>();
+        has_digit = has_digit || (var != nullptr && var->id == loop.var->id);
+        return e.as<FloorDiv>() == nullptr;
+      });
+    }
+    return has_digit && !loads_from(store.value, store.buffer);
+  }
+
   // Loops over the threads that hold a fragment, outermost first, and the number of one.
   std::vector<Loop> lanes_of(const Fragment& fragment, Expr* number) {
     const int64_t rows = rows_of_lanes(fragment.lanes, kernel_.threads[0], kernel_.threads[1]);
@@ -293,9 +344,9 @@ class FragmentDistribution {
       if (element[d] == nullptr) return refuse(s, "no loop runs over whole tiles of a fragment");
     }
     if (rows_.count(store.buffer) != 0) return reduce_rows(s, nest, store, *fragment, element);
-    const bool is_own = mentions(store.indices, element[0]->var->id) &&
-                        mentions(store.indices, element[1]->var->id);
-    if (fragments_.count(store.buffer) == 0 && !is_own)
+    if (fragments_.count(store.buffer) == 0 &&
+        !(tells(store, *element[0], fragment->tile[0], nest) &&
+          tells(store, *element[1], fragment->tile[1], nest)))
       return refuse(s, "several lanes would store in one element");
     const Spread lanes = spread(nest, element, *fragment, LoopKind::kVectorized);
     Stmt body = if_all(b_, nest.conditions, nest.body);
@@ -318,8 +369,9 @@ class FragmentDistribution {
     note(store.buffer, store.indices);
     if (rows == nullptr) return refuse(s, "no loop runs over whole tiles of rows");
     const bool stays = rows_.count(store.buffer) != 0;
-    const bool is_own = mentions(store.indices, rows->var->id);
-    if (!stays && (!is_own || b_.buffer(store.buffer).scope == Scope::kLocal))
+    const bool is_own =
+        counts(store, *rows, kRowsOfTile, nest) && b_.buffer(store.buffer).scope != Scope::kLocal;
+    if (!stays && (!is_own || !loads_own_only(store)))
       return refuse(s, "several lanes would store in one element");
     std::vector<Expr> all;
     for (const Loop* loop : nest.loops) all.emplace_back(loop->var);
@@ -334,15 +386,15 @@ class FragmentDistribution {
   }
 
   // R = R op x over columns: what a lane has of the row in its registers, then two exchanges between the lanes of the row,
-  // then with what R was.
+  // the last of them with what R was.
   Stmt reduce_rows(Stmt s, const Nest& nest, const Store& store, const Fragment& fragment,
                    const std::array<const Loop*, 2>& element) {
     const std::optional<Reducer> reducer = match_reduction(store);
-    if (!reducer || mentions(store.indices, element[1]->var->id))
+    if (!reducer || mentions(store.indices, element[1]->var->id) || decides(nest, store))
       return refuse(s, "a value of a row is no reduction of its columns");
     const std::size_t dim = rows_.at(store.buffer).dim;
     const BufferId in_lanes = rows_.at(store.buffer).in_lanes;
-    std::array<BufferId, 3> parts;
+    std::array<BufferId, 2> parts;
     const Buffer result = b_.buffer(in_lanes);
     for (BufferId& part : parts) {
       part = b_.add_buffer(std::string(result.name) + "_of_lane", result.dtype, result.shape,
@@ -376,23 +428,29 @@ class FragmentDistribution {
       return b_.store(parts[0], mine, b_.binary(reducer->op, b_.load(parts[0], mine), term));
     };
     all.push_back(wrap(b_, lanes.loops, accumulate(substitute(b_, add, lanes.map))));
-    for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       const int64_t step = int64_t{1} << i;
       all.push_back(over_rows(step, [&](const std::vector<Expr>& place) {
         std::vector<Expr> other = place;
         other[0] = exchange_partner(b_, place[0], step);
-        return b_.store(parts[i + 1], place,
-                        b_.binary(reducer->op, b_.load(parts[i], place), b_.load(parts[i], other)));
+        const Expr both =
+            b_.binary(reducer->op, b_.load(parts[i], place), b_.load(parts[i], other));
+        if (i + 1 < parts.size()) return b_.store(parts[i + 1], place, both);
+        return b_.store(in_lanes, place, b_.binary(reducer->op, b_.load(in_lanes, place), both));
       }));
     }
-    all.push_back(over_rows(0, [&](const std::vector<Expr>& place) {
-      return b_.store(
-          in_lanes, place,
-          b_.binary(reducer->op, b_.load(in_lanes, place), b_.load(parts.back(), place)));
-    }));
     Stmt r = b_.seq(all);
     for (const BufferId part : parts) r = b_.alloc(part, r);
     return r;
+  }
+
+  // Does what is stored decide where, whether or how often?
+  static bool decides(const Nest& nest, const Store& store) {
+    const auto reads = [&](Expr e) { return loads_from(e, store.buffer); };
+    return std::any_of(nest.conditions.begin(), nest.conditions.end(), reads) ||
+           std::any_of(store.indices.begin(), store.indices.end(), reads) ||
+           std::any_of(nest.loops.begin(), nest.loops.end(),
+                       [&](const Loop* loop) { return reads(loop->extent); });
   }
 
   // R[..] = R[..] op x.

@@ -86,6 +86,8 @@ class RowFinder {
       if (fragment != fragments_.end()) {
         for (const Touched& other : all) {
           if (!is_row_value(other.indices, fragment->second, one.indices)) continue;
+          // What no fragment is reduced into every thread has whole.
+          if (other.buffer != store.buffer && rows_.count(other.buffer) == 0) continue;
           const auto row = static_cast<std::size_t>(fragment->second.dims[0]);
           note(other, one.indices[row], &fragment->second);
         }

@@ -27,7 +27,7 @@ struct RowBuffer {
 };
 using RowBuffers = std::map<ir::BufferId, RowBuffer>;
 
-/// Registers that meet fragments, or other such values, in a statement, without a subscript along columns. Errors:
+/// Registers into which columns of fragments are reduced, and what meets such values in a statement at the same row. Errors:
 /// Unsupported where the fragment has no pairs in two rows of a lane, or rows are no whole tiles.
 Result<RowBuffers> find_row_buffers(ir::IrBuilder& b, const Fragments& fragments, ir::Stmt body);
 
