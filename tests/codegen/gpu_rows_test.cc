@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "codegen/pipeline.h"
 #include "ir/parser.h"
+#include "schedule/legality/gpu_limits.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
 namespace prunerc::testing {
 namespace {
@@ -150,6 +152,39 @@ program p(A: f16[16, 16], B: f16[16, 16], V: f16[16, 8]) -> (Y: f32[16, 8]) {{
   };
   REQUIRE_OK(factor("p[i, j] = f16(c[i, j])"));
   CHECK_DIAG(factor("p[j, i] = f16(c[i, j])"), Unsupported);
+}
+
+TEST_CASE("registers of rows are shared by the lanes that hold them, plain vectors by none",
+          "[gpu]") {
+  const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(parse_or_die(R"(
+program p(A: f16[16, 16], B: f16[16, 8], X: f32[8]) -> (Y: f32[16, 8]) {
+  buffer a: f16[16, 16] local
+  buffer b: f16[16, 8] local
+  buffer c: f32[16, 8] local
+  buffer m: f32[16] local
+  buffer x: f32[8] local
+  for z in 1 bind(block.x) { for w in 1 bind(thread.y) {
+    for i in 16 { for k in 16 { block "a" [vi: S(16) = i, vk: S(16) = k] { a[vi, vk] = A[vi, vk] } } }
+    for k in 16 { for j in 8 { block "b" [vk: S(16) = k, vj: S(8) = j] { b[vk, vj] = B[vk, vj] } } }
+    for i in 16 { for j in 8 { block "c" [vi: S(16) = i, vj: S(8) = j] { c[vi, vj] = 0f32 } } }
+    block "C" [vz: S(1) = z] {
+      reads a[0 +: 16, 0 +: 16], b[0 +: 16, 0 +: 8], c[0 +: 16, 0 +: 8]
+      writes c[0 +: 16, 0 +: 8]
+      for i in 16 {tensor_mma_m16n8k16_f16 = 1} { for j in 8 { for k in 16 {
+        c[i, j] = c[i, j] + f32(a[i, k])*f32(b[k, j]) } } }
+    }
+    for i in 16 { for j in 8 { block "m" [vi: S(16) = i, vj: R(8) = j] {
+      init { m[vi] = f32.ninf }
+      m[vi] = max(m[vi], c[vi, vj]) } } }
+    for j in 8 { block "x" [vj: S(8) = j] { x[vj] = X[vj] } }
+    for i in 16 { for j in 8 { block "Y" [vi: S(16) = i, vj: S(8) = j] {
+      Y[vi, vj] = (c[vi, vj] - m[vi])*x[vj] } } }
+  } }
+})"));
+  REQUIRE_OK(needs);
+  REQUIRE(needs->size() == 1);
+  // Four of c, two of m, eight of x, beside what each kernel has.
+  CHECK((*needs)[0].registers == 16 + 4 + 2 + 8);
 }
 
 }  // namespace
