@@ -39,6 +39,8 @@ constexpr int64_t kMostRegisters = 160;
 /// The first product has its whole depth in shared memory and unrolled.
 constexpr int64_t kMostDepth = 256;
 constexpr int64_t kFactorBytes = 2;
+/// Whose instructions are whole, and whose threads can bring tiles ahead.
+constexpr int64_t kLeastCapability = 80;
 /// Rows in shared memory are longer by so much.
 constexpr int64_t kPadBytes = 16;
 
@@ -55,6 +57,7 @@ class GpuOnline {
         values_(context, &q_, RowSpread::kPadded) {}
 
   Result<void> run() {
+    if (context_.target.compute_capability < kLeastCapability) return refuse("this GPU");
     const bool same_rows = p_.extents[0] == q_.extents[0] && p_.extents[1] == q_.extents[2];
     const bool plain = p_.reduce.empty() && q_.reduce.empty() && p_.result_map.empty();
     if (!same_rows || !plain || !is_half(p_) || !is_half(q_)) return refuse("these products");
@@ -215,25 +218,22 @@ class GpuOnline {
     const ir::Block& block = *find_block(s_.program(), out);
     const ir::Block& pass = *find_block(s_.program(), running_);
     if (is_reduction(block) || block.writes.size() != 1) return refuse("what reads its results");
-    // Its variable that is one of the pass along rows.
+    // Its variables that are those of the pass along rows, and of its sums along columns.
     const std::optional<std::size_t> of_pass = row_of_pass();
-    std::optional<std::size_t> row;
+    std::optional<std::size_t> row, column;
     for (const ir::Access& made : pass.writes) {
       for (std::size_t d = 0; d < made.region.size(); ++d) {
         const bool is_row = mentions(made.region[d].min, pass.iters[*of_pass].var->id);
+        const bool is_column = ir::constant_value(made.region[d].extent) == q_.extents[1];
         if (is_row && !row) row = variable_at(block, made.buffer, d);
+        if (is_column && !column) column = variable_at(block, made.buffer, d);
       }
     }
     if (!row) return refuse("what reads its results");
     const std::size_t num_outer = grid_.size() - 1;
     const bool has_columns = block.iters.size() == num_outer + 2;
     if (!has_columns && block.iters.size() != num_outer + 1) return refuse("results of this shape");
-    std::optional<std::size_t> column;
-    for (std::size_t i = 0; has_columns && i < block.iters.size(); ++i) {
-      const bool is_wide = ir::constant_value(block.iters[i].extent) == q_.extents[1];
-      if (i != *row && is_wide) column = i;
-    }
-    if (has_columns && !column) return refuse("results of this shape");
+    if (has_columns != column.has_value()) return refuse("results of this shape");
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(out, grid_.back()));
     return column ? values_.leave_registers(loops, *row, *column) : share_rows(loops, *row, {});
   }
