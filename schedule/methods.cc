@@ -200,6 +200,11 @@ Result<void> Schedule::scan(BlockId block) {
   return only_success(apply({PrimitiveKind::kScan, {block}, {}}));
 }
 
+Result<std::vector<BlockId>> Schedule::online(BlockId maximum) {
+  PRUNERC_TRY(const std::vector<Output> outputs, apply({PrimitiveKind::kOnline, {maximum}, {}}));
+  return outputs_of<BlockId>(outputs);
+}
+
 Result<void> Schedule::fuse_reduction_epilogue(BlockId reduction, BlockId epilogue) {
   return only_success(apply({PrimitiveKind::kFuseReductionEpilogue, {reduction, epilogue}, {}}));
 }

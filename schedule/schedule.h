@@ -116,6 +116,9 @@ class Schedule {
   Result<ir::BlockId> rfactor(ir::LoopId loop, int factor_axis);
   /// A reduction over all that comes before each element joins to the element before it.
   Result<void> scan(ir::BlockId block);
+  /// The maximum and the sums of exp(x - maximum)*y that read it are one block, which rescales what it has summed;
+  /// returns it and the blocks that finish its sums.
+  Result<std::vector<ir::BlockId>> online(ir::BlockId maximum);
 
   /// The epilogue, which adds to the reduction's result what does not depend on it, becomes part of
   /// the reduction's init (for other reducers: joins by the same operation).

@@ -305,6 +305,35 @@ PR_FN float pr_div_approx(float a, float b) {
   asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
   return r;
 }
+// For values that are rounded to 16 bits then, within 2^-18 and 2^-16 of the exponential.
+PR_FN float pr_exp_f16(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
+  return r;
+}
+PR_FN float pr_exp_bf16(float x) {
+  float r;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
+  return r;
+}
+// Of a reduction, as if what is no number came last.
+#if __CUDA_ARCH__ >= 800
+PR_FN float pr_max_nan(float a, float b) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+PR_FN float pr_min_nan(float a, float b) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+#else
+PR_FN float pr_max_nan(float a, float b) { return a > b || a != a ? a : b; }
+PR_FN float pr_min_nan(float a, float b) { return a < b || a != a ? a : b; }
+#endif
+PR_FN double pr_max_nan(double a, double b) { return a > b || a != a ? a : b; }
+PR_FN double pr_min_nan(double a, double b) { return a < b || a != a ? a : b; }
 PR_FN float pr_sigmoid(float x) { return pr_div_approx(1.0f, 1.0f + expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 PR_FN double pr_sin(double x) { return sin(x); }  // of f32: prelude_trig.cuh

@@ -330,6 +330,12 @@ PR_MATH1(pr_abs, fabsf, fabs)
 PR_FN float pr_rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
 PR_FN double pr_rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 PR_FN float pr_div_approx(float a, float b) { return a / b; }
+PR_FN float pr_exp_f16(float x) { return __builtin_expf(x); }
+PR_FN float pr_exp_bf16(float x) { return __builtin_expf(x); }
+PR_FN float pr_max_nan(float a, float b) { return a > b || a != a ? a : b; }
+PR_FN float pr_min_nan(float a, float b) { return a < b || a != a ? a : b; }
+PR_FN double pr_max_nan(double a, double b) { return a > b || a != a ? a : b; }
+PR_FN double pr_min_nan(double a, double b) { return a < b || a != a ? a : b; }
 PR_FN float pr_sigmoid(float x) { return 1.0f / (1.0f + __builtin_expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
 PR_FN double pr_sin(double x) { return __builtin_sin(x); }  // of f32: prelude_trig.cuh

@@ -173,7 +173,7 @@ Text KernelPrinter::value(Expr e) {
                                 within(value(n.on_false), Prec::kOr)),
                     Prec::kSelect};
           },
-          [&](const Cast& n) -> Text { return cast(n.operand.dtype(), n.dtype, value(n.operand)); },
+          [&](const Cast& n) -> Text { return cast(n.operand.dtype(), n.dtype, rounded(n)); },
           [&](const Load& n) -> Text { return load(n); },
           [&](const Call& n) -> Text { return call(n); },
           [&](const Eq& n) -> Text { return compare(n); },
@@ -259,9 +259,12 @@ Text KernelPrinter::compare(const BinaryNode& node) {
 
 Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const Text& b) {
   if (kind == ExprKind::kMin || kind == ExprKind::kMax) {
-    // Typed, so that an index in int meets one in pr_i64.
-    const std::string name =
-        fmt::format("{}<{}>", kind == ExprKind::kMin ? "pr_min" : "pr_max", register_type(dtype));
+    const char* plain = kind == ExprKind::kMin ? "pr_min" : "pr_max";
+    // Both lanes of an exchange must come to the same, whatever is no number. Else typed, so that an index in int meets
+    // one in pr_i64.
+    const std::string name = exchanges_ && is_float(dtype)
+                                 ? fmt::format("{}_nan", plain)
+                                 : fmt::format("{}<{}>", plain, register_type(dtype));
     return {function(name, {a.text, b.text})};
   }
   const bool is_product = kind == ExprKind::kMul || kind == ExprKind::kDiv;
@@ -304,6 +307,17 @@ Text KernelPrinter::cast(DType from, DType to, const Text& v) {
   return {fmt::format("({}){}", memory_type(to), within(v, Prec::kUnary)), Prec::kUnary};
 }
 
+// What a cast rounds: of an exponential less than all bits.
+Text KernelPrinter::rounded(const Cast& node) {
+  const Call* power = node.operand.as<Call>();
+  const bool narrow = node.dtype == DType::kF16 || node.dtype == DType::kBF16;
+  if (!narrow || power == nullptr || power->intrinsic != Intrinsic::kExp ||
+      power->dtype != DType::kF32) {
+    return value(node.operand);
+  }
+  return {fmt::format("pr_exp_{}({})", to_string(node.dtype), value(power->args[0]).text)};
+}
+
 Text KernelPrinter::call(const Call& node) {
   std::vector<std::string> args;
   for (Expr arg : node.args) args.push_back(value(arg).text);
@@ -336,19 +350,40 @@ Text KernelPrinter::load(const Load& node) {
   return is_value ? memory : to_register(node.dtype, memory);
 }
 
-// element = element + a * b is one fused operation, here and on the CPU; others round as written.
+// element = element + a * b is one fused operation, here and on the CPU; of registers element * f + a * b, too. Others round
+// as written. Maxima of registers over a fragment's elements take one instruction, for which no order counts.
 std::optional<Text> KernelPrinter::contracted(const Store& store) {
   const std::optional<Accumulation> sum = accumulation(store);
   const DType dtype = store.value.dtype();
-  if (!sum || sum->kind != ExprKind::kAdd || (dtype != DType::kF32 && dtype != DType::kF64)) {
-    return std::nullopt;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return std::nullopt;
+  const bool is_local = buffer(store.buffer).scope == Scope::kLocal;
+  if (!sum) return is_local ? rescaled(store) : std::nullopt;
+  if (register_.defined() && is_local && fragments_.count(store.buffer) == 0 &&
+      dtype == DType::kF32 && (sum->kind == ExprKind::kMax || sum->kind == ExprKind::kMin)) {
+    const char* name = sum->kind == ExprKind::kMax ? "pr_max_nan" : "pr_min_nan";
+    return Text{function(name, {element(store.buffer, store.indices), value(sum->term).text})};
   }
+  if (sum->kind != ExprKind::kAdd) return std::nullopt;
   const Mul* product = sum->term.as<Mul>();
   if (product == nullptr) return std::nullopt;
   const BinaryNode* node = as_binary(store.value);
   Expr rest = sum->term.is(node->rhs) ? node->lhs : node->rhs;
   return Text{
       function("pr_fma", {value(product->lhs).text, value(product->rhs).text, value(rest).text})};
+}
+
+// acc = acc*f + a*b
+std::optional<Text> KernelPrinter::rescaled(const Store& store) {
+  const Add* sum = store.value.as<Add>();
+  const Mul* scaled = sum == nullptr ? nullptr : sum->lhs.as<Mul>();
+  const Mul* product = sum == nullptr ? nullptr : sum->rhs.as<Mul>();
+  const Load* own = scaled == nullptr ? nullptr : scaled->lhs.as<Load>();
+  if (product == nullptr || own == nullptr || own->buffer != store.buffer ||
+      !structural_equal(own->indices, store.indices)) {
+    return std::nullopt;
+  }
+  return Text{function("pr_fma",
+                       {value(product->lhs).text, value(product->rhs).text, value(sum->lhs).text})};
 }
 
 bool KernelPrinter::is_wide(BufferId id) const {

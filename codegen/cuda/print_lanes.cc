@@ -17,7 +17,7 @@ std::size_t KernelPrinter::num_lane_dims(BufferId id) const {
 }
 
 // As many leading indices as are, in every access, the thread in one of its axes.
-void KernelPrinter::note_lanes(BufferId id, std::span<const Expr> indices, int64_t step) {
+void KernelPrinter::note_lanes(BufferId id, std::span<const Expr> indices, Expr shuffled) {
   if (buffer(id).scope != Scope::kLocal) return;
   std::size_t n = 0;
   std::array<bool, kNumThreadDims> used{};
@@ -26,12 +26,11 @@ void KernelPrinter::note_lanes(BufferId id, std::span<const Expr> indices, int64
     bool found = extent != nullptr && extent->value == 1;
     for (std::size_t a = 0; a < lanes_.size() && !found; ++a) {
       if (lanes_[a] == nullptr || used[a]) continue;
-      // In a shuffle the other element is that of thread + step.
       Expr thread(lanes_[a]->var);
-      Expr other = b_.add(thread, b_.int_imm(step));
       const ProveOptions cheap{.max_points = 4096};
-      found = prove_equal(indices[n], thread, ranges_, cheap) == Proof::kYes ||
-              (step != 0 && prove_equal(indices[n], other, ranges_, cheap) == Proof::kYes);
+      found =
+          prove_equal(indices[n], thread, ranges_, cheap) == Proof::kYes ||
+          (shuffled.defined() && prove_equal(indices[n], shuffled, ranges_, cheap) == Proof::kYes);
       used[a] = found;
     }
     if (!found) break;
@@ -43,7 +42,7 @@ void KernelPrinter::note_lanes(BufferId id, std::span<const Expr> indices, int64
 
 void KernelPrinter::find_lane_dims(Expr e) {
   walk(e, [&](Expr x) {
-    if (const Load* load = x.as<Load>()) note_lanes(load->buffer, load->indices, shuffle_step_);
+    if (const Load* load = x.as<Load>()) note_lanes(load->buffer, load->indices, shuffled_);
     return true;
   });
 }
@@ -52,7 +51,7 @@ void KernelPrinter::find_lane_dims(Stmt s) {
   if (!s.defined()) return;
   const VarRanges::Mark mark = ranges_.mark();
   const auto saved = lanes_;
-  const int64_t saved_step = shuffle_step_;
+  const Expr saved_shuffled = shuffled_;
   if (const If* branch = s.as<If>()) {
     find_lane_dims(branch->condition);
     ranges_.assume(branch->condition);
@@ -66,14 +65,14 @@ void KernelPrinter::find_lane_dims(Stmt s) {
     ranges_.bind(loop->var, loop->extent);
     if (is_lane_axis(loop->loop_kind)) {
       lanes_[static_cast<std::size_t>(axis_of(loop->loop_kind))] = loop;
-      shuffle_step_ = attr_of(*loop, kShuffleAttr).value_or(0);
+      shuffled_ = shuffled_lane(*loop);
     }
   }
-  if (const Store* store = s.as<Store>()) note_lanes(store->buffer, store->indices, 0);
+  if (const Store* store = s.as<Store>()) note_lanes(store->buffer, store->indices, {});
   for_each_child(
       s, [&](Stmt child) { find_lane_dims(child); }, [&](Expr e) { find_lane_dims(e); });
   lanes_ = saved;
-  shuffle_step_ = saved_step;
+  shuffled_ = saved_shuffled;
   ranges_.rewind(mark);
 }
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <map>
 
@@ -14,21 +16,35 @@ namespace prunerc::codegen {
 
 using namespace ir;
 
-// P[t] = P[t] op P[t + step], all lanes of a warp at once. Lanes beyond the condition compute what
-// nobody uses.
-bool KernelPrinter::shuffle_loop(const Loop& loop) {
-  const std::optional<int64_t> step = attr_of(loop, kShuffleAttr);
-  if (step) shuffle_body(loop.body, *step);
-  return step.has_value();
+// The lane that others get an element of in this loop; null if it is no shuffle.
+Expr KernelPrinter::shuffled_lane(const Loop& loop) {
+  const Expr lane(loop.var);
+  if (const auto step = attr_of(loop, kShuffleAttr)) return b_.add(lane, b_.int_imm(*step));
+  const auto step = attr_of(loop, kExchangeAttr);
+  const bool is_exchange =
+      step && *step > 0 && *step < kWarpSize && std::has_single_bit(static_cast<uint64_t>(*step));
+  return is_exchange ? exchange_partner(b_, lane, *step) : Expr();
 }
 
-// Is this what the lane `step` further on holds?
-bool KernelPrinter::is_shuffled(const Load& load, int64_t step) {
+// P[t] = P[t] op P[t + step], all lanes of a warp at once. Lanes beyond the condition compute what
+// nobody uses. Or Q[t] = P[t] op P[t ^ step].
+bool KernelPrinter::shuffle_loop(const Loop& loop) {
+  const Expr lane = shuffled_lane(loop);
+  if (!lane.defined()) return false;
+  const std::optional<int64_t> down = attr_of(loop, kShuffleAttr);
+  exchanges_ = !down;
+  shuffle_body(loop.body, {down ? "pr_shfl_down" : "pr_shfl_xor",
+                           down ? *down : *attr_of(loop, kExchangeAttr), lane});
+  exchanges_ = false;
+  return true;
+}
+
+// Is this what the other lane holds?
+bool KernelPrinter::is_shuffled(const Load& load, const Shuffle& shuffle) {
   const std::size_t num_dims = num_lane_dims(load.buffer);
-  const Expr other = b_.add(Expr(lane_), b_.int_imm(step));
-  return std::any_of(load.indices.begin(),
-                     load.indices.begin() + static_cast<std::ptrdiff_t>(num_dims),
-                     [&](Expr index) { return prove_equal(index, other, ranges_) == Proof::kYes; });
+  return std::any_of(
+      load.indices.begin(), load.indices.begin() + static_cast<std::ptrdiff_t>(num_dims),
+      [&](Expr index) { return prove_equal(index, shuffle.lane, ranges_) == Proof::kYes; });
 }
 
 namespace {
@@ -48,7 +64,7 @@ bool is_lazy(Expr value) {
 // Fetches what the statements read of other lanes, as far as no loop among them decides where,
 // before any of them stores: what is fetched later may have changed, and a branch that a lane does
 // not take would leave it out.
-void KernelPrinter::fetch_shuffled(Stmt s, int64_t step) {
+void KernelPrinter::fetch_shuffled(Stmt s, const Shuffle& shuffle) {
   const Store* only = s.as<Store>();
   const bool in_place = only != nullptr && !is_lazy(only->value);
   std::map<uint64_t, std::string> names;
@@ -56,9 +72,9 @@ void KernelPrinter::fetch_shuffled(Stmt s, int64_t step) {
   const auto fetch = [&](const Load& load) {
     const bool is_inner = std::any_of(inner.begin(), inner.end(),
                                       [&](VarId id) { return mentions(load.indices, id); });
-    if (is_inner || loaded_.count(&load) != 0 || !is_shuffled(load, step)) return;
-    const std::string fetched =
-        fmt::format("pr_shfl_down({}, {})", element(load.buffer, load.indices), step);
+    if (is_inner || loaded_.count(&load) != 0 || !is_shuffled(load, shuffle)) return;
+    const std::string fetched = fmt::format("{}({}, {})", shuffle.function,
+                                            element(load.buffer, load.indices), shuffle.step);
     std::string& name = names[Expr(&load).hash()];
     if (!in_place && name.empty()) {
       name = fresh("s");
@@ -80,16 +96,16 @@ void KernelPrinter::fetch_shuffled(Stmt s, int64_t step) {
   go(s);
 }
 
-void KernelPrinter::shuffle_body(Stmt s, int64_t step) {
+void KernelPrinter::shuffle_body(Stmt s, const Shuffle& shuffle) {
   if (!s.defined()) return;
   if (const If* branch = s.as<If>()) {
     // Under it the other lane may have been simplified, to a constant even.
     const VarRanges::Mark mark = ranges_.mark();
     ranges_.assume(branch->condition);
-    shuffle_body(branch->then_body, step);
+    shuffle_body(branch->then_body, shuffle);
     return ranges_.rewind(mark);
   }
-  fetch_shuffled(s, step);
+  fetch_shuffled(s, shuffle);
   std::vector<Stmt> parts = {s};
   if (const Seq* seq = s.as<Seq>()) parts.assign(seq->stmts.begin(), seq->stmts.end());
   for (Stmt part : parts) {
@@ -103,7 +119,7 @@ void KernelPrinter::shuffle_body(Stmt s, int64_t step) {
     const std::string name = vars_[inner->var->id] = fresh("i");
     line("#pragma unroll");
     open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, index_value(inner->extent).text));
-    shuffle_body(inner->body, step);
+    shuffle_body(inner->body, shuffle);
     close();
     ranges_.rewind(mark);
   }

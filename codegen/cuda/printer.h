@@ -77,7 +77,7 @@ class KernelPrinter {
   // Which dimensions of registers are the thread itself (print_lanes.cc).
   void find_lane_dims(ir::Stmt s);
   void find_lane_dims(ir::Expr e);
-  void note_lanes(ir::BufferId id, std::span<const ir::Expr> indices, int64_t step);
+  void note_lanes(ir::BufferId id, std::span<const ir::Expr> indices, ir::Expr shuffled);
   std::size_t num_lane_dims(ir::BufferId id) const;
 
   // Vector accesses (print_vector.cc).
@@ -192,10 +192,16 @@ class KernelPrinter {
   void staged_pair(const ir::Loop& inner, const StagedStore& staged, const std::string& to);
 
   // What lanes give each other (print_shuffle.cc).
+  struct Shuffle {
+    std::string_view function;  // of the preludes
+    int64_t step = 0;
+    ir::Expr lane;  // whose element comes
+  };
+  ir::Expr shuffled_lane(const ir::Loop& loop);
   bool shuffle_loop(const ir::Loop& loop);
-  void shuffle_body(ir::Stmt s, int64_t step);
-  void fetch_shuffled(ir::Stmt s, int64_t step);
-  bool is_shuffled(const ir::Load& load, int64_t step);
+  void shuffle_body(ir::Stmt s, const Shuffle& shuffle);
+  void fetch_shuffled(ir::Stmt s, const Shuffle& shuffle);
+  bool is_shuffled(const ir::Load& load, const Shuffle& shuffle);
 
   // Values (print_expr.cc).
   Text value(ir::Expr e);
@@ -204,11 +210,13 @@ class KernelPrinter {
   Text arithmetic(ir::ExprKind kind, ir::DType dtype, const Text& a, const Text& b);
   Text division(const ir::BinaryNode& node);
   Text cast(ir::DType from, ir::DType to, const Text& v);
+  Text rounded(const ir::Cast& node);
   Text call(const ir::Call& node);
   Text load(const ir::Load& node);
   Text to_register(ir::DType dtype, const Text& memory);
   Text to_memory(ir::DType dtype, const Text& reg);
   std::optional<Text> contracted(const ir::Store& store);
+  std::optional<Text> rescaled(const ir::Store& store);
   bool fits_int(ir::Expr e) const;
   bool leaves_int(ir::Expr e) const;
   static bool is_continuous(const ir::Program& program);
@@ -251,11 +259,12 @@ class KernelPrinter {
   std::map<ir::BufferId, std::size_t> lane_dims_;        // leading dimensions that are the thread
   std::map<const ir::ExprNode*, std::string> loaded_;    // loads that a vector access did
   std::array<const ir::Loop*, kNumThreadDims> lanes_{};  // while finding lane dimensions
-  int64_t shuffle_step_ = 0;
+  ir::Expr shuffled_;  // the other lane of a shuffle, while finding them
   Fragments fragments_;
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
   const ir::Var* row_ = nullptr;   // of thread.y
   ir::Expr register_;              // of the fragment at hand
+  bool exchanges_ = false;         // lanes give each other values, both ways
   std::map<ir::LoopId, RingBuffer> ring_buffers_;
   std::map<ir::LoopId, BulkLoad> loads_;
   std::map<ir::LoopId, StagedStore> staged_;

@@ -61,8 +61,9 @@ PassFunction place_gpu_allocs;
 PassFunction compact_registers;
 /// Rows of shared buffers get the padding that storage_align has asked for.
 PassFunction pad_shared_rows;
-/// Code on fragments of tensor instructions runs in the lanes that hold the elements.
-/// Errors: ThreadKernel (indices that no loop over whole tiles gives), those of find_fragments.
+/// Code on fragments of tensor instructions, and on values of their rows, runs in the lanes that hold the elements.
+/// Errors: ThreadKernel (indices that no loop over whole tiles gives; several lanes would store in one element), those of
+/// find_fragments and find_row_buffers.
 PassFunction distribute_fragments;
 /// What bulk copies bring gets a ring buffer. Errors: ThreadKernel (bulk copies that do not stand
 /// in a serial loop, whose iterations they serve).

@@ -1,9 +1,12 @@
 #include "costmodel/latency/gpu_kernel.h"
 
+#include "ir/equal.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 
 namespace prunerc::costmodel {
@@ -21,6 +24,8 @@ constexpr double kRegisterBytes = 4;
 constexpr std::string_view kTensor = "tensor_";
 constexpr double kWarp = 32;
 constexpr double kWarpgroup = 128;
+/// Of a warp those that have values of different rows.
+constexpr double kLanesOfRows = 8;
 
 std::size_t dimension(ir::LoopKind kind) {
   return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(ir::LoopKind::kBlockX)) % 3;
@@ -173,7 +178,7 @@ class Meter {
   Sym local_bytes(const ir::Buffer& buffer) const {
     const int alloc_depth = table_.alloc_depth(buffer.id);
     Sym most = 1;
-    double lanes = 1;
+    const double lanes = fragment_lanes(table_, buffer.id);
     for (const std::size_t n : kernel_.nests) {
       const Nest& nest = table_.nests()[n];
       for (const NestAccess& a : nest.accesses) {
@@ -183,7 +188,6 @@ class Meter {
           const ir::LoopKind kind = nest.loops[i].kind;
           is_kept[i] = static_cast<int>(i) >= alloc_depth && !ir::is_block_axis(kind) &&
                        !ir::is_lane_axis(kind);
-          lanes = std::max(lanes, tensor_lanes(*nest.loops[i].loop));
         }
         most = max(most, distinct_elements(table_, nest, a, is_kept));
       }
@@ -221,17 +225,96 @@ double tensor_lanes(const ir::Loop& loop) {
   return 1;
 }
 
-double fragment_lanes(const NestTable& table, ir::BufferId buffer) {
+namespace {
+
+// How lanes hold registers: the dimensions along rows and columns of instructions' tiles. Values of rows have no columns.
+struct Spread {
   double lanes = 1;
-  if (table.program().buffer(buffer).scope != ir::Scope::kLocal) return lanes;
+  std::optional<std::size_t> row, column;
+};
+using Spreads = std::map<ir::BufferId, Spread>;
+
+std::vector<const NestAccess*> local_accesses(const NestTable& table, const Nest& nest) {
+  std::vector<const NestAccess*> out;
+  for (const NestAccess& a : nest.accesses) {
+    if (table.program().buffer(a.buffer).scope == ir::Scope::kLocal) out.push_back(&a);
+  }
+  return out;
+}
+
+// Operands of an instruction: two of their dimensions move with its loops.
+Spreads operands(const NestTable& table) {
+  Spreads out;
   for (const Nest& nest : table.nests()) {
     const std::size_t depth = tensor_depth(nest);
     if (depth == nest.loops.size()) continue;
-    const bool touches = std::any_of(nest.accesses.begin(), nest.accesses.end(),
-                                     [&](const NestAccess& a) { return a.buffer == buffer; });
-    if (touches) lanes = std::max(lanes, tensor_lanes(*nest.loops[depth].loop));
+    for (const NestAccess* a : local_accesses(table, nest)) {
+      Spread& spread = out[a->buffer];
+      spread.lanes = std::max(spread.lanes, tensor_lanes(*nest.loops[depth].loop));
+      std::vector<std::size_t> wide;
+      for (std::size_t d = 0; d < a->facts.size(); ++d) {
+        const auto first = a->facts[d].moves.begin() + static_cast<std::ptrdiff_t>(depth);
+        if (std::any_of(first, a->facts[d].moves.end(), [](Sym moves) { return !moves.is(0); }))
+          wide.push_back(d);
+      }
+      if (wide.size() == 2) spread.row = wide[0], spread.column = wide[1];
+    }
   }
-  return lanes;
+  return out;
+}
+
+std::optional<std::size_t> dimension_of(const NestAccess& a, ir::Expr index) {
+  for (std::size_t d = 0; d < a.indices.size(); ++d) {
+    if (structural_equal(a.indices[d], index)) return d;
+  }
+  return std::nullopt;
+}
+
+// What a nest exchanges with registers that are spread, elements or rows, as legality counts it (schedule/legality/gpu_limits.cc).
+bool spread_in(const NestTable& table, const Nest& nest, bool has_column, Spreads* spreads) {
+  bool grew = false;
+  const std::vector<const NestAccess*> all = local_accesses(table, nest);
+  for (const NestAccess* from : all) {
+    const auto known = spreads->find(from->buffer);
+    if (known == spreads->end() || !known->second.row) continue;
+    const Spread spread = known->second;
+    for (const NestAccess* to : all) {
+      if (spreads->count(to->buffer) != 0) continue;
+      const auto row = dimension_of(*to, from->indices[*spread.row]);
+      const auto column =
+          spread.column ? dimension_of(*to, from->indices[*spread.column]) : std::nullopt;
+      const bool is_made = to->is_write && spread.lanes == kWarp;
+      if (!row || column.has_value() != has_column) continue;
+      if (!column && spread.column && !is_made) continue;
+      (*spreads)[to->buffer] = {column ? spread.lanes : kLanesOfRows, row, column};
+      grew = true;
+    }
+  }
+  return grew;
+}
+
+// Code of a warp whose threads nobody has named: its registers meet those of the warp's instructions.
+bool is_of_warp(const Nest& nest) {
+  return std::none_of(nest.loops.begin(), nest.loops.end(),
+                      [](const NestLoop& loop) { return loop.kind == ir::LoopKind::kThreadX; });
+}
+
+}  // namespace
+
+double fragment_lanes(const NestTable& table, ir::BufferId buffer) {
+  if (table.program().buffer(buffer).scope != ir::Scope::kLocal) return 1;
+  Spreads spreads = operands(table);
+  for (const bool has_column : {true, false}) {
+    for (bool grew = !spreads.empty(); grew;) {
+      grew = false;
+      for (const Nest& nest : table.nests()) {
+        if (tensor_depth(nest) == nest.loops.size() && is_of_warp(nest))
+          grew = spread_in(table, nest, has_column, &spreads) || grew;
+      }
+    }
+  }
+  const auto found = spreads.find(buffer);
+  return found == spreads.end() ? 1 : found->second.lanes;
 }
 
 bool packs_bytes(const NestTable& table, ir::BufferId fragment) {

@@ -96,6 +96,12 @@ class Reduction {
   /// Were all elements since the restart such?
   bool fits() const { return fits_; }
 
+  bool is_infinite(int element) {
+    return std::any_of(elements_.begin(), elements_.end(), [&](Expr e) {
+      return is_float(e.dtype()) && std::isinf(this->element(e, element).real);
+    });
+  }
+
   Sample element(Expr e, int element) {
     return evaluate_at(e, [&](Expr leaf) { return value_of(leaf, element); });
   }
@@ -200,6 +206,8 @@ std::vector<Expr> lifted(Reduction& of, const Tuple& tuple, std::span<const Draw
       of.restart(trial, draw);
       const int x = of.fresh_element();
       const Values once = of.step(of.start(), x);
+      // Of an infinite one nothing may be left: it may be what the init holds.
+      if (of.is_infinite(x)) continue;
       for (std::size_t t = 0; t < tuple.size(); ++t) {
         for (std::size_t m = 0; m < elements.size(); ++m) {
           equal[t][m] = equal[t][m] && elements[m].dtype() == dtype_of(tuple, t) &&

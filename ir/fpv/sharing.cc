@@ -82,7 +82,8 @@ void find_wide(Stmt s, uint8_t around, std::map<BufferId, uint8_t>* out) {
   if (!s.defined()) return;
   if (const Loop* loop = s.as<Loop>()) {
     for (const Attr& attr : loop->attrs) {
-      if (attr.key == "shuffle") note_all(loop->body, bit_of(LoopKind::kThreadX), out);
+      if (attr.key == "shuffle" || attr.key == "shuffle_xor")
+        note_all(loop->body, bit_of(LoopKind::kThreadX), out);
       if (attr.key.substr(0, 7) != "tensor_") continue;
       // Lanes are thread.x; those of a warpgroup may be rows of it (ir/thread_axis.h).
       const bool is_group = attr.key.find("wgmma") != attr.key.npos;

@@ -140,7 +140,28 @@ bool has_branch(Stmt s) {
   return found;
 }
 
-// Nullopt if the access is neither one element nor the only store in a nest of loops, if it declares
+// Of several statements the one that stores to the buffer; null if there are more of them.
+Stmt storing_statement(Stmt body, BufferId buffer) {
+  const Seq* seq = body.as<Seq>();
+  if (seq == nullptr) return body;
+  Stmt out;
+  for (Stmt part : seq->stmts) {
+    bool stores = false;
+    walk(
+        part,
+        [&](Stmt s) {
+          const Store* store = s.as<Store>();
+          stores = stores || (store != nullptr && store->buffer == buffer);
+          return !stores;
+        },
+        [](Expr) {});
+    if (stores && out.defined()) return {};
+    if (stores) out = part;
+  }
+  return out;
+}
+
+// Nullopt if the access is neither one element nor the only store to it in a nest of loops, if it declares
 // more than the hull of what the loops store, or if a branch may skip it and no init has made it.
 std::optional<Written> written_elements(IrBuilder& b, const Block& block, const Access& access) {
   Written out;
@@ -149,7 +170,8 @@ std::optional<Written> written_elements(IrBuilder& b, const Block& block, const 
     for (const Range& range : access.region) out.indices.push_back(range.min);
     return out;
   }
-  Stmt s = block.body;
+  Stmt s = storing_statement(block.body, access.buffer);
+  if (!s.defined()) return std::nullopt;
   while (const Loop* loop = s.as<Loop>()) {
     if (!constant(loop->extent)) return std::nullopt;
     out.loops.push_back(loop);

@@ -36,7 +36,7 @@ Result<void> check_combined(IrBuilder& b, const Program& program, const Site& si
         return iter.kind != IterKind::kReduce && mentions(iter.binding, loop.var->id);
       });
   if (!is_lane_axis(kind) || feeds_other) return no_combination(loop, block, kind);
-  const std::string fault = order_fault(b, block);
+  const std::string fault = order_fault(b, program, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
   VarRanges ranges = ranges_at(program, site);
   // Loops around that share the reduction say where it begins.

@@ -243,7 +243,7 @@ class Finality {
 
   Result<void> find_repeats(std::size_t reader, std::size_t writer, std::size_t num_loops) {
     const LeafBlock& from = flow_[writer];
-    const std::string fault = order_fault(b_, *from.block);
+    const std::string fault = order_fault(b_, flow_.program(), *from.block);
     if (!fault.empty()) return error(Diag::kBlockOrderFixed, from.block->id, fault);
     for (const Access& write : from.block->writes) {
       if (from.block->init.defined() || !reads(*from.block, write.buffer)) continue;
@@ -292,7 +292,7 @@ Result<void> check_sources_final(IrBuilder& b, const Dataflow& flow, std::size_t
 Result<void> check_movable(IrBuilder& b, const Dataflow& flow, std::size_t block) {
   if (is_parametric(flow.program())) return {};
   const LeafBlock& mine = flow[block];
-  const std::string fault = order_fault(b, *mine.block);
+  const std::string fault = order_fault(b, flow.program(), *mine.block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, mine.block->id, fault);
   if (!mine.block->init.defined()) {
     if (has_reduce_iters(*mine.block)) return error(Diag::kBlockNoInit, mine.block->id);

@@ -1,6 +1,7 @@
 #include "schedule/legality/gpu_limits.h"
 
 #include "ir/analysis/region.h"
+#include "ir/equal.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
@@ -25,6 +26,8 @@ namespace {
 constexpr int64_t kMostVthreads = 64;
 /// Addresses, counters and what else the simplest kernel holds.
 constexpr int64_t kBaseRegisters = 16;
+/// Of a warp those that have values of different rows; for each of them so many have the same.
+constexpr int64_t kLanesOfRows = 8, kLanesOfRow = 4;
 
 std::size_t dimension(LoopKind kind) {
   return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::kBlockX)) % 3;
@@ -68,6 +71,7 @@ class Meter {
     const bool in_rows = rows_of_lanes(most_lanes_, out_.block[0], out_.block[1]) > 1;
     if (!rings_.empty()) ++out_.block[in_rows ? 2 : 1];
     out_.registers = kBaseRegisters;
+    spread_lanes();
     std::vector<LiveRange> shared, local;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
@@ -114,6 +118,10 @@ class Meter {
       if (num_bulk_ > 0) {
         for (const Access& access : block->writes) rings_.insert(access.buffer);
       }
+      const bool by_lanes = std::any_of(loops_.begin(), loops_.end(), [](const Loop* around) {
+        return around->loop_kind == LoopKind::kThreadX;
+      });
+      if (!by_lanes) of_warps_.push_back(block);
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
@@ -129,6 +137,83 @@ class Meter {
       if (branch->else_body.defined()) PRUNERC_TRY_VOID(visit_stmt(branch->else_body));
     }
     return {};
+  }
+
+  // The dimensions of a buffer along rows and columns of tensor instructions' tiles; without columns a value of rows.
+  struct Tile {
+    std::optional<std::size_t> row, column;
+  };
+
+  // What a warp's code exchanges values with at the same rows and columns is spread over lanes as the operands of its
+  // instructions are. Of what it reduces columns into, and of what meets that, each lane has two rows of sixteen.
+  void spread_lanes() {
+    std::map<BufferId, Tile> tiles;
+    for (const Block* block : of_warps_) {
+      if (lanes_of(*block) > 1) note_tiles(*block, &tiles);
+    }
+    for (const bool has_column : {true, false}) {
+      for (bool grew = true; grew;) {
+        grew = false;
+        for (const Block* block : of_warps_) grew = spread_in(*block, has_column, &tiles) || grew;
+      }
+    }
+  }
+
+  std::vector<const Access*> local_accesses(const Block& block) const {
+    std::vector<const Access*> out;
+    for (const auto* list : {&block.reads, &block.writes}) {
+      for (const Access& access : *list) {
+        if (b_.buffer(access.buffer).scope == Scope::kLocal) out.push_back(&access);
+      }
+    }
+    return out;
+  }
+
+  // Operands of an instruction have two dimensions of more than one element.
+  void note_tiles(const Block& block, std::map<BufferId, Tile>* tiles) const {
+    for (const Access* access : local_accesses(block)) {
+      std::vector<std::size_t> wide;
+      for (std::size_t d = 0; d < access->region.size(); ++d) {
+        if (constant(access->region[d].extent) != 1) wide.push_back(d);
+      }
+      if (wide.size() == 2) tiles->try_emplace(access->buffer, Tile{wide[0], wide[1]});
+    }
+  }
+
+  static std::optional<std::size_t> dimension_of(const Access& access, const Range& range) {
+    for (std::size_t d = 0; d < access.region.size(); ++d) {
+      const Range& here = access.region[d];
+      if (structural_equal(here.min, range.min) && structural_equal(here.extent, range.extent))
+        return d;
+    }
+    return std::nullopt;
+  }
+
+  // From what is spread already; of elements, then of rows.
+  bool spread_in(const Block& block, bool has_column, std::map<BufferId, Tile>* tiles) {
+    const std::vector<const Access*> all = local_accesses(block);
+    bool grew = false;
+    for (const Access* from : all) {
+      const auto known = tiles->find(from->buffer);
+      if (known == tiles->end()) continue;
+      const Tile tile = known->second;
+      for (const Access* to : all) {
+        if (tiles->count(to->buffer) != 0) continue;
+        const auto row = dimension_of(*to, from->region[*tile.row]);
+        const auto column =
+            tile.column ? dimension_of(*to, from->region[*tile.column]) : std::nullopt;
+        const bool is_stored =
+            to >= block.writes.data() && to < block.writes.data() + block.writes.size();
+        const bool is_made = is_stored && lanes_.at(from->buffer) == kLanesOfRows * kLanesOfRow;
+        if (!row || column.has_value() != has_column) continue;
+        if (!column && tile.column && !is_made) continue;
+        tiles->try_emplace(to->buffer, Tile{row, column});
+        const int64_t lanes = column ? lanes_.at(from->buffer) : kLanesOfRows;
+        lanes_.at(to->buffer) = std::max(lanes_.at(to->buffer), lanes);
+        grew = true;
+      }
+    }
+    return grew;
   }
 
   // The lanes that a tensor instruction in the block spreads its operands over; 1 without any.
@@ -301,10 +386,11 @@ class Meter {
   const Loop& kernel_;
   GpuNeeds out_;
   std::map<BufferId, std::vector<Use>> uses_;
-  std::set<BufferId> rings_;           // what bulk copies fill
-  int num_bulk_ = 0;                   // bulk copies around
-  std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
-  int64_t most_lanes_ = 1;             // of a tensor instruction
+  std::set<BufferId> rings_;            // what bulk copies fill
+  int num_bulk_ = 0;                    // bulk copies around
+  std::map<BufferId, int64_t> lanes_;   // that hold one copy of a buffer together
+  int64_t most_lanes_ = 1;              // of a tensor instruction
+  std::vector<const Block*> of_warps_;  // outside of thread.x
   std::vector<const Loop*> loops_;
   std::map<const Loop*, std::pair<int, int>> blocks_in_;  // first and last
   int num_blocks_ = 0;

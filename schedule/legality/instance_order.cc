@@ -133,7 +133,33 @@ std::string accumulation_fault(IrBuilder& b, const Block& block) {
                        : "its combiner does not hold: " + fault;
 }
 
-std::string order_fault(IrBuilder& b, const Block& block) {
+namespace {
+
+// What a reduction stores without an init is its own between two stores: it says nothing of the
+// result, the last instance's value stays, and each part of the reduction has its own.
+std::string scratch_fault(const Program& program, const Block& block) {
+  if (!block.init.defined()) return {};
+  const std::vector<BufferId> targets = stored_in_order(block.init);
+  for (const BufferId buffer : stored_in_order(block.body)) {
+    if (std::find(targets.begin(), targets.end(), buffer) != targets.end()) continue;
+    bool is_read = program.buffer(buffer).role != BufferRole::kIntermediate;
+    walk(
+        program.root(),
+        [&](Stmt s) {
+          const Block* other = s.as<Block>();
+          return !is_read && (other == nullptr || other->id != block.id);
+        },
+        [&](Expr e) { is_read = is_read || loads_from(e, buffer); });
+    if (is_read)
+      return "others read '" + std::string(program.buffer(buffer).name) +
+             "', which it stores without an init";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string order_fault(IrBuilder& b, const Program& program, const Block& block) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kOpaque && !is_unit(iter.extent)) {
       return "variable '" + std::string(iter.var->name) + "' is opaque";
@@ -152,7 +178,9 @@ std::string order_fault(IrBuilder& b, const Block& block) {
       }
     }
   }
-  return has_reduce_iters(block) ? accumulation_fault(b, block) : std::string();
+  if (!has_reduce_iters(block)) return {};
+  const std::string fault = accumulation_fault(b, block);
+  return fault.empty() ? scratch_fault(program, block) : fault;
 }
 
 namespace {

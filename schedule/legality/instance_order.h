@@ -39,8 +39,9 @@ std::string accumulation_fault(ir::IrBuilder& b, const ir::Block& block);
 
 /// Why the instances of a block must keep their order; empty if any order gives the same result.
 /// Spatial variables must determine the element that is written, reduction variables must
-/// accumulate through a known reducer: declared kinds are checked against the body.
-std::string order_fault(ir::IrBuilder& b, const ir::Block& block);
+/// accumulate through a known reducer: declared kinds are checked against the body. What a tuple's
+/// step stores besides its targets (tuple.h) nobody else may read.
+std::string order_fault(ir::IrBuilder& b, const ir::Program& program, const ir::Block& block);
 
 /// Every instance occurs once while `loops` run, and if the reduction variables are all 0 somewhere,
 /// then where the loops that feed them are: so the initialising instance comes first in any order of

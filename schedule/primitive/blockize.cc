@@ -78,9 +78,9 @@ std::optional<Linear> divided(Linear sum, int64_t by) {
   return sum;
 }
 
-Result<void> check_init(IrBuilder& b, const Block& block, LoopId id,
+Result<void> check_init(IrBuilder& b, const Program& program, const Block& block, LoopId id,
                         const std::vector<const Loop*>& loops) {
-  const std::string fault = order_fault(b, block);
+  const std::string fault = order_fault(b, program, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
   for (const Loop* loop : loops) {
     const bool spatial =
@@ -160,7 +160,8 @@ Result<BlockizePlan> plan_blockize(const Program& program, LoopId id) {
     if (loop != plan.loops[0]) ranges.bind(loop->var, loop->extent);
   }
   if (block.init.defined()) {
-    PRUNERC_TRY_VOID(on_instance(program, [&] { return check_init(b, block, id, plan.loops); }));
+    PRUNERC_TRY_VOID(
+        on_instance(program, [&] { return check_init(b, program, block, id, plan.loops); }));
   }
   PRUNERC_TRY(plan.iters, tile_iters(b, block, id, plan.loops, plan.site.outer_loops(), ranges));
   return plan;

@@ -114,7 +114,8 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
   PRUNERC_TRY_VOID(check_block(block));
   IrBuilder exprs(program);
   // Constants first is another order of writes.
-  if (const std::string fault = order_fault(exprs, block); !fault.empty()) return unfit(id, fault);
+  if (const std::string fault = order_fault(exprs, program, block); !fault.empty())
+    return unfit(id, fault);
   Stmt inside(plan.site.loop());
   while (const Loop* loop = inside.as<Loop>()) {
     PRUNERC_TRY_VOID(check_serial(*loop));

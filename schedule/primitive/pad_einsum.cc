@@ -228,7 +228,7 @@ Result<EinsumPlan> EinsumPlanner::plan(const Call& call) {
     const Expr padded = times(b, ceildiv(b, extent, multiple), multiple);
     plan_.padded.push_back(constant(padded) ? padded : simplify(b, padded, ranges));
   }
-  const std::string order = order_fault(b, *block_);
+  const std::string order = order_fault(b, program_, *block_);
   if (!order.empty()) return error(Diag::kBlockOrderFixed, id, order);
   PRUNERC_TRY_VOID(find_operands());
   PRUNERC_TRY_VOID(check_sizes());

@@ -65,7 +65,7 @@ Result<void> check_commuting(IrBuilder& b, const Program& program, const Site& t
     return error(Diag::kBlocksDepend, chain[0]->id, quoted_name(program, buffer));
   }
   const LeafBlock& leaf = blocks[0];
-  const std::string fault = order_fault(b, *leaf.block);
+  const std::string fault = order_fault(b, program, *leaf.block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, leaf.block->id, fault);
   if (!has_reduce_iters(*leaf.block)) return {};
   VarRanges ranges = ranges_at(program, top);

@@ -96,10 +96,10 @@ Result<void> check_guard(IrBuilder& b, const Block& block, const Loop& loop,
 }
 
 // Any order and grouping of the instances gives the same, and each of them occurs once.
-Result<void> check_instances(IrBuilder& b, const RfactorPlan& plan,
+Result<void> check_instances(IrBuilder& b, const Program& program, const RfactorPlan& plan,
                              const std::vector<const Loop*>& all) {
   const Block& block = plan.block();
-  const std::string fault = order_fault(b, block);
+  const std::string fault = order_fault(b, program, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
   VarRanges ranges;
   for (const Loop* loop : all) ranges.bind(loop->var, loop->extent);
@@ -151,7 +151,7 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
   }
   plan.axis = axis;
   PRUNERC_TRY_VOID(
-      on_instance(program, [&] { return check_instances(b, plan, flow[place].loops); }));
+      on_instance(program, [&] { return check_instances(b, program, plan, flow[place].loops); }));
   return plan;
 }
 

@@ -80,7 +80,7 @@ Result<ScanPlan> plan_scan(const Program& program, BlockId id) {
   plan.leaf = flow[place];
   const Block& block = *plan.leaf.block;
   IrBuilder b(program);
-  const std::string fault = order_fault(b, block);
+  const std::string fault = order_fault(b, program, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, id, fault);
   const std::optional<Reducer> reducer = match_reducer(block);
   std::optional<std::size_t> reduction;

@@ -45,7 +45,7 @@ Result<BlockLayoutPlan> plan_block_layout(const Program& program, BlockId id,
   const std::string nest_fault = canonical_nest_fault(program, plan.leaf);
   if (!nest_fault.empty()) return unfit(id, "stand in a plain nest, but " + nest_fault);
   IrBuilder b(program);
-  const std::string fault = order_fault(b, block);
+  const std::string fault = order_fault(b, program, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, id, fault);
   PRUNERC_TRY(plan.map, IndexMap::parse(text));
   std::vector<int64_t> domain;

@@ -20,8 +20,9 @@ const char* setter_of(std::string_view key) {
   if (key.substr(0, ir::kTensorAttr.size()) == ir::kTensorAttr) return "tensorize";
   if (key.starts_with(kAlignFactor) || key.starts_with(kAlignOffset)) return "storage_align";
   // Notes that its passes leave each other on loops.
-  constexpr std::string_view kInternal[] = {"sync",  "shuffle",     "async",    "async_commit",
-                                            "ahead", "ring_buffer", "fragment", "async_wait"};
+  constexpr std::string_view kInternal[] = {"sync",         "shuffle",    "async",
+                                            "async_commit", "ahead",      "ring_buffer",
+                                            "fragment",     "async_wait", "shuffle_xor"};
   const bool is_internal =
       key.starts_with("align_") ||
       std::find(std::begin(kInternal), std::end(kInternal), key) != std::end(kInternal);

@@ -181,7 +181,7 @@ Result<void> ReindexPlanner::check_write() {
                         (!block_->init.defined() || block_->init.as<Store>() != nullptr);
   if (!is_store) return unfit("it is not one store");
   IrBuilder b(program_);
-  const std::string fault = order_fault(b, *block_);
+  const std::string fault = order_fault(b, program_, *block_);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block_->id, fault);
   if (has_reduce_iters(*block_) && !block_->init.defined()) {
     return error(Diag::kBlockNoInit, block_->id);

@@ -49,6 +49,7 @@ TokenKind kind_of(PrimitiveKind primitive) {
     case PrimitiveKind::kReindexCacheWrite: return kCacheToken;
     case PrimitiveKind::kRfactor:
     case PrimitiveKind::kScan:
+    case PrimitiveKind::kOnline:
     case PrimitiveKind::kDecomposeReduction:
     case PrimitiveKind::kFuseReductionEpilogue: return kReductionToken;
     case PrimitiveKind::kReindex:

@@ -80,6 +80,14 @@ TEST_CASE("shared memory holds the largest first, and smaller ones where they li
           "[gpu]") {
   // Scores of 32 rows (8192 bytes) and weights (4608): the tiles of Q, K and V lie within them.
   CHECK(num_times(text_of("attention_mma"), "PR_SHARED(smem, 12928);") == 1);
+
+  // In one pass: a maximum and a sum of each tile take two exchanges each, and nothing but factors is shared.
+  const std::string online = text_of("attention_online");
+  CHECK(num_times(online, "pr_shfl_xor(") == 4);
+  CHECK(num_times(online, "pr_max_nan(") == 1);
+  CHECK(num_times(online, "pr_exp_f16(") == 1);
+  CHECK(num_times(online, "pr_mma_m16n8k16_f16(") == 2);
+  CHECK(num_times(online, "pr_sync();") == 1);
 }
 
 std::string text_or_die(std::string_view program) {
@@ -382,33 +390,6 @@ program p(A: f16[16, 16], B: f16[16, 8]) -> (C: f32[16, 8]) {
     } } }
 })"),
              TensorTarget);
-}
-
-TEST_CASE("a sum of a fragment's elements that several lanes would store in one is refused",
-          "[gpu]") {
-  const auto kernels = [](const char* last) {
-    return kernels_of(fmt::format(R"(
-program p(A: f16[16, 16], B: f16[16, 8]) -> (Y: f32[16, 8], R: f32[16], Q: f32[8]) {{
-  buffer a: f16[16, 16] local
-  buffer b: f16[16, 8] local
-  buffer c: f32[16, 8] local
-  for x in 1 bind(block.x) {{ for w in 1 bind(thread.y) {{
-    block "C" [vx: S(1) = x] {{
-      reads A[0 +: 16, 0 +: 16], B[0 +: 16, 0 +: 8], R[0 +: 16], Q[0 +: 8]
-      writes a[0 +: 16, 0 +: 16], b[0 +: 16, 0 +: 8], c[0 +: 16, 0 +: 8], Y[0 +: 16, 0 +: 8], R[0 +: 16], Q[0 +: 8]
-      for i in 16 {{ for k in 16 {{ a[i, k] = A[i, k] }} }}
-      for k in 16 {{ for j in 8 {{ b[k, j] = B[k, j] }} }}
-      for i in 16 {{ for j in 8 {{ c[i, j] = 0f32 }} }}
-      for i in 16 {{tensor_mma_m16n8k16_f16 = 1}} {{ for j in 8 {{ for k in 16 {{
-        c[i, j] = c[i, j] + f32(a[i, k])*f32(b[k, j]) }} }} }}
-      for i in 16 {{ for j in 8 {{ {} }} }}
-    }} }} }}
-}})",
-                                  last));
-  };
-  REQUIRE_OK(kernels("Y[i, j] = c[i, j]"));
-  CHECK_DIAG(kernels("R[i] = R[i] + c[i, j]"), ThreadKernel);
-  CHECK_DIAG(kernels("Q[j] = max(Q[j], c[i, j])"), ThreadKernel);
 }
 
 }  // namespace

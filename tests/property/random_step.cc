@@ -455,6 +455,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kRfactor,
       PrimitiveKind::kRfactor,
       PrimitiveKind::kScan,
+      PrimitiveKind::kOnline,
       PrimitiveKind::kAnnotateLoop,
       PrimitiveKind::kAnnotateBlock,
       PrimitiveKind::kSetScope,
@@ -518,7 +519,8 @@ RandomStep Chooser::step() {
       const std::vector<LoopId> chain = chain_of(block);
       return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
     }
-    case PrimitiveKind::kScan: return make(kind, {any_block()});
+    case PrimitiveKind::kScan:
+    case PrimitiveKind::kOnline: return make(kind, {any_block()});
     case PrimitiveKind::kRfactor: return make(kind, {reduction_loop(), small()});
     case PrimitiveKind::kAnnotateLoop:
       return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});

@@ -136,5 +136,41 @@ TEST_CASE("online softmax is factored up to rounding") {
   }
 }
 
+// The same with the factor of the rescaling in a buffer, which another block may read.
+std::string with_scratch(const std::string& results, const std::string& last) {
+  return "program online(X: f32[5, 24], W: f32[24]) -> (S_: f32[5], M: f32[5], " + results + R"(
+  for i in 5 @L0 { for k in 24 @L1 {
+    block "S" @B0 [vi: S(5) = i, vk: R(24) = k] {
+      init { S_[vi] = 0f32 M[vi] = f32.ninf }
+      F[vi] = exp(M[vi] - max(M[vi], X[vi, vk]))
+      S_[vi] = S_[vi]*F[vi] + W[vk]*exp(X[vi, vk] - max(M[vi], X[vi, vk]))
+      M[vi] = max(M[vi], X[vi, vk])
+  } } }
+  )" + last +
+         "\n}";
+}
+
+TEST_CASE("what a tuple stores on its way is its own where instances run in another order") {
+  const std::string results = "R: f32[5]) { buffer F: f32[5] global";
+  const auto copied = [&](const std::string& value) {
+    return with_scratch(
+        results, "for i in 5 @L2 { block \"R\" @B1 [ri: S(5) = i] { R[ri] = " + value + " } }");
+  };
+  const std::string own = copied("M[ri]"), read = copied("F[ri]");
+  const std::string output = with_scratch("F: f32[5]) {", "");
+  for (const char* steps : {"rfactor(@L1, 0)", "reorder([@L1, @L0])", "bind(@L1, \"thread.x\")",
+                            "split(@L1, [4, 6])\nreorder([@L4, @L3])"}) {
+    CAPTURE(steps);
+    schedule::Schedule s(parse_or_die(own), schedule::Verify::kEachStep);
+    REQUIRE_OK(apply_steps(s, steps));
+    check_rejected(read, steps, "BlockOrderFixed");
+  }
+  check_rejected(output, "rfactor(@L1, 0)", "BlockOrderFixed");
+  check_rejected(output, "bind(@L1, \"thread.x\")", "BlockOrderFixed");
+  // The last instance's value stays.
+  check_steps(read, "decompose_reduction(@B0, @L1)");
+  check_steps(read, "bind(@L0, \"block.x\")");
+}
+
 }  // namespace
 }  // namespace prunerc::testing

@@ -2,8 +2,11 @@
 
 #include "ir/arith/linear.h"
 #include "ir/arith/simplify.h"
+#include "ir/equal.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -93,6 +96,8 @@ class FragmentFinder {
   }
 
   void add(BufferId id, const Fragment& fragment) {
+    const int rank = static_cast<int>(b_.buffer(id).shape.size());
+    if (fragment.dims[0] >= rank || fragment.dims[1] >= rank) return refuse(id);
     const auto [it, is_new] = found_.emplace(id, fragment);
     if (is_new || it->second == fragment || is_row_of(fragment, it->second)) return;
     if (is_row_of(it->second, fragment)) {
@@ -115,6 +120,8 @@ class FragmentFinder {
         [&](Stmt x) {
           const Loop* loop = x.as<Loop>();
           if (loop != nullptr && warp_intrinsic(*loop) != nullptr) return false;
+          if (loop != nullptr && loop->loop_kind == LoopKind::kThreadX)
+            lanes_.insert(loop->var->id);
           if (const Store* store = x.as<Store>()) grew = spread_in(*store) || grew;
           return true;
         },
@@ -122,32 +129,99 @@ class FragmentFinder {
     return grew;
   }
 
+  struct LocalAccess {
+    BufferId buffer;
+    std::span<const Expr> indices;
+  };
+
+  // A thread's own by its first subscript, as values of rows are behind distribute_fragments.
+  bool is_of_thread(const LocalAccess& access) const {
+    const Var* var = access.indices.empty() ? nullptr : access.indices[0].as<Var>();
+    return var != nullptr && lanes_.count(var->id) != 0;
+  }
+
   bool spread_in(const Store& store) {
-    std::set<BufferId> local;
-    const Fragment* fragment = nullptr;
-    auto note = [&](BufferId id) {
+    std::vector<LocalAccess> local, fragments;
+    auto note = [&](BufferId id, std::span<const Expr> indices) {
       if (b_.buffer(id).scope != Scope::kLocal) return;
-      const auto it = found_.find(id);
-      if (it != found_.end()) {
-        fragment = &it->second;
-      } else if (b_.buffer(id).shape.size() >= 2) {
-        local.insert(id);
+      if (found_.count(id) != 0) {
+        fragments.push_back({id, indices});
+      } else if (b_.buffer(id).shape.size() >= 2 && !is_of_thread({id, indices})) {
+        local.push_back({id, indices});
       }
     };
-    note(store.buffer);
+    note(store.buffer, store.indices);
     walk(store.value, [&](Expr e) {
-      if (const Load* load = e.as<Load>()) note(load->buffer);
+      if (const Load* load = e.as<Load>()) note(load->buffer, load->indices);
       return true;
     });
-    if (fragment == nullptr || local.empty()) return false;
-    const Fragment same = *fragment;
-    for (BufferId id : local) add(id, same);
-    return true;
+    if (fragments.empty()) return false;
+    bool grew = narrow(fragments);
+    const Fragment same = found_.at(fragments.back().buffer);
+    for (const LocalAccess& access : local) {
+      if (is_row_value(access.indices, same, fragments.back().indices)) continue;
+      add(access.buffer, at_same_indices(same, fragments.back(), access));
+      grew = true;
+    }
+    return grew;
+  }
+
+  // Of a buffer with other dimensions those that are subscripted alike.
+  static Fragment at_same_indices(Fragment fragment, const LocalAccess& from,
+                                  const LocalAccess& to) {
+    for (int& dim : fragment.dims) {
+      const Expr wanted = from.indices[static_cast<std::size_t>(dim)];
+      if (static_cast<std::size_t>(dim) < to.indices.size() &&
+          structural_equal(to.indices[static_cast<std::size_t>(dim)], wanted)) {
+        continue;
+      }
+      const auto at = std::find_if(to.indices.begin(), to.indices.end(),
+                                   [&](Expr index) { return structural_equal(index, wanted); });
+      if (at != to.indices.end()) dim = static_cast<int>(at - to.indices.begin());
+    }
+    return fragment;
+  }
+
+  // Of two fragments that meet the one whose tiles are rows of the other's tiles takes these: a result may be a factor.
+  bool narrow(const std::vector<LocalAccess>& met) {
+    bool grew = false;
+    for (const LocalAccess& one : met) {
+      for (const LocalAccess& other : met) {
+        const Fragment narrow = found_.at(other.buffer);
+        Fragment& wide = found_.at(one.buffer);
+        if (wide == narrow || wide.map == narrow.map || !is_row_of(wide, in_dims_of(narrow, wide)))
+          continue;
+        if (!are_alike(one, other)) {
+          refuse(one.buffer);
+          return false;
+        }
+        wide = in_dims_of(narrow, wide);
+        grew = true;
+      }
+    }
+    return grew;
+  }
+
+  // Are their rows and columns the same subscripts?
+  bool are_alike(const LocalAccess& one, const LocalAccess& other) const {
+    const Fragment &x = found_.at(one.buffer), &y = found_.at(other.buffer);
+    return std::equal(x.dims.begin(), x.dims.end(), y.dims.begin(), [&](int i, int j) {
+      return structural_equal(one.indices[static_cast<std::size_t>(i)],
+                              other.indices[static_cast<std::size_t>(j)]);
+    });
+  }
+
+  // The tiles of the one in the dimensions of the other.
+  static Fragment in_dims_of(const Fragment& tiles, const Fragment& other) {
+    Fragment out = tiles;
+    out.dims = other.dims;
+    return out;
   }
 
   IrBuilder& b_;
   VarRanges ranges_;
   Fragments found_;
+  std::set<VarId> lanes_;  // of loops over thread.x
   std::optional<Error> failed_;
 };
 
@@ -177,6 +251,33 @@ int64_t contiguous_registers(const Fragment& fragment) {
     run = wanted;
   }
   return run;
+}
+
+bool is_row_value(std::span<const Expr> indices, const Fragment& fragment,
+                  std::span<const Expr> fragment_indices) {
+  const Expr row = fragment_indices[static_cast<std::size_t>(fragment.dims[0])];
+  const Expr column = fragment_indices[static_cast<std::size_t>(fragment.dims[1])];
+  const bool is_at_row = std::any_of(indices.begin(), indices.end(),
+                                     [&](Expr index) { return structural_equal(index, row); });
+  return is_at_row &&
+         any_var(column, [&](VarId id) { return !mentions(row, id) && !mentions(indices, id); });
+}
+
+bool has_row_pairs(const Fragment& fragment) {
+  constexpr int kRegisters = 4;
+  if (fragment.lanes != 32 || fragment.registers != kRegisters ||
+      fragment.tile != std::array<int64_t, 2>{kRowsOfTile, 8}) {
+    return false;
+  }
+  for (int lane = 0; lane < fragment.lanes; ++lane) {
+    for (int reg = 0; reg < kRegisters; ++reg) {
+      const int64_t at[] = {lane, reg};
+      const std::vector<int64_t> expected = {reg / 2 * 8 + lane / kLanesOfRow,
+                                             lane % kLanesOfRow * 2 + reg % 2};
+      if (fragment.map.at(at) != expected) return false;
+    }
+  }
+  return true;
 }
 
 std::optional<FragmentPlace> place_in_fragment(IrBuilder& b, const Fragment& fragment,

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace prunerc::codegen {
@@ -32,13 +33,24 @@ using Fragments = std::map<ir::BufferId, Fragment>;
 const ir::TensorIntrinsic* warp_intrinsic(const ir::Loop& loop);
 
 /// The operands of scope local of all such loops below s, and what is copied element by element to
-/// or from them into other registers. Errors: Unsupported (an operand that two instructions spread
+/// or from them into other registers, but for values of rows, which have no subscript along j. Errors: Unsupported (an operand that two instructions spread
 /// differently), TensorMismatch.
 Result<Fragments> find_fragments(ir::IrBuilder& b, ir::Stmt s);
 
 /// The number of neighbouring elements along j that follow each other in the registers of each
 /// lane.
 int64_t contiguous_registers(const Fragment& fragment);
+
+/// Are these indices those of a value of the row that a fragment is accessed at?
+bool is_row_value(std::span<const ir::Expr> indices, const Fragment& fragment,
+                  std::span<const ir::Expr> fragment_indices);
+
+/// Lanes that have elements of one row, in fragments whose lanes have two rows of a tile each.
+inline constexpr int64_t kLanesOfRow = 4;
+/// Rows of such a tile, and those of them that one lane has.
+inline constexpr int64_t kRowsOfTile = 16, kRowsOfLane = 2;
+/// Is the fragment spread as the result of m16n8k16 is: pairs in the rows lane / 4 and lane / 4 + 8?
+bool has_row_pairs(const Fragment& fragment);
 
 /// Tile (over i and j) and register of the element at `indices`, which are those of thread `lane`
 /// and register `reg` of some tile; null if that cannot be shown.

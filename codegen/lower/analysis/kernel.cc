@@ -20,6 +20,11 @@ std::optional<int64_t> attr_of(const Loop& loop, std::string_view key) {
   return std::nullopt;
 }
 
+Expr exchange_partner(IrBuilder& b, Expr lane, int64_t step) {
+  const Expr both = b.int_imm(2 * step);
+  return b.add(b.mul(b.floordiv(lane, both), both), b.floormod(b.add(lane, b.int_imm(step)), both));
+}
+
 namespace {
 
 bool has_axis(Stmt s) {

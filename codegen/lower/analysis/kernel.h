@@ -60,6 +60,11 @@ inline constexpr int64_t kWarpSync = 2;   // each warp for itself
 /// A loop over the threads that combines element t with element t + value of a buffer whose first
 /// dimension is the thread: a shuffle inside of a warp.
 inline constexpr std::string_view kShuffleAttr = "shuffle";
+/// A loop over the lanes of a warp in which lane t reads what lane t ^ value holds, of such a buffer; value is a power of
+/// two.
+inline constexpr std::string_view kExchangeAttr = "shuffle_xor";
+/// t ^ step, as that loop writes it.
+ir::Expr exchange_partner(ir::IrBuilder& b, ir::Expr lane, int64_t step);
 
 /// Of a loop around copies into shared memory: they may be asynchronous (cp.async).
 inline constexpr std::string_view kAsyncAttr = "async";

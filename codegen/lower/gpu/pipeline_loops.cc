@@ -29,7 +29,7 @@ struct Pipeline {
   std::vector<BufferId> allocs;    // around the statements, outermost first
   std::vector<const Loop*> bulk;   // copies by the engine, which runs ahead by itself
   std::vector<const Loop*> fetch;  // of stage 0, in order
-  std::vector<const Loop*> rest;   // of the last stage
+  std::vector<Stmt> rest;          // of the last stage
   int64_t depth = 0;               // iterations that a fetch is ahead
 };
 
@@ -45,6 +45,31 @@ bool touches_bulk(const Pipeline& p) {
   });
 }
 
+// Of a loop, or of all loops in Allocs of their own.
+std::optional<int64_t> stage_of(Stmt s) {
+  std::vector<BufferId> allocs;
+  s = below_allocs(s, &allocs);
+  if (const Loop* loop = s.as<Loop>()) return attr_of(*loop, kStageAttr);
+  const Seq* seq = s.as<Seq>();
+  if (seq == nullptr || allocs.empty()) return std::nullopt;
+  const std::optional<int64_t> first = stage_of(seq->stmts[0]);
+  const bool all_same = std::all_of(seq->stmts.begin(), seq->stmts.end(),
+                                    [&](Stmt part) { return stage_of(part) == first; });
+  return all_same ? first : std::nullopt;
+}
+
+// Does a fetch have nothing to do with what stands in front of it? Then it may come first.
+bool may_pass(Stmt fetch, const std::vector<Stmt>& before) {
+  const auto meet = [](const std::set<BufferId>& x, const std::set<BufferId>& y) {
+    return std::any_of(x.begin(), x.end(), [&](BufferId id) { return y.count(id) != 0; });
+  };
+  const std::set<BufferId> stored = stored_buffers(fetch), loaded = loaded_buffers(fetch);
+  return std::none_of(before.begin(), before.end(), [&](Stmt s) {
+    const std::set<BufferId> stores = stored_buffers(s);
+    return meet(stored, stores) || meet(stored, loaded_buffers(s)) || meet(loaded, stores);
+  });
+}
+
 // Nothing if the loop's annotations do not describe fetches that run ahead of everything else: an
 // annotation is a permission, and the loop as it stands is right.
 std::optional<Pipeline> read_pipeline(const Loop& loop) {
@@ -56,11 +81,14 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
   if (seq == nullptr) return std::nullopt;
   for (Stmt child : seq->stmts) {
     const Loop* part = child.as<Loop>();
-    const std::optional<int64_t> stage =
-        part != nullptr ? attr_of(*part, kStageAttr) : std::nullopt;
+    const std::optional<int64_t> stage = stage_of(child);
     if (!stage || (*stage != 0 && *stage != out.depth)) return std::nullopt;
-    if (*stage == 0 && !out.rest.empty()) return std::nullopt;
-    (*stage != 0 ? out.rest : is_bulk_copy(*part) ? out.bulk : out.fetch).push_back(part);
+    if (*stage == 0 && (part == nullptr || !may_pass(child, out.rest))) return std::nullopt;
+    if (*stage != 0) {
+      out.rest.push_back(child);
+    } else {
+      (is_bulk_copy(*part) ? out.bulk : out.fetch).push_back(part);
+    }
   }
   if (out.fetch.empty() || out.rest.empty() || touches_bulk(out)) return std::nullopt;
   // What threads share out among themselves alone: else one of them would wait for all others.
@@ -180,7 +208,7 @@ class Pipelining {
     for (const Loop* loop : p.bulk) body.push_back(Stmt(loop));
     body.push_back(fetch(p, fetched, later(p, p.depth), {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}},
                          {{kAheadAttr, 1}}));
-    for (const Loop* loop : p.rest) body.push_back(go(in_copy(p, fetched, Stmt(loop))));
+    for (Stmt s : p.rest) body.push_back(go(in_copy(p, fetched, s)));
     Loop main = *p.loop;
     main.body = b_.seq(body);
     std::vector<BufferId> outside;

@@ -278,7 +278,9 @@ Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
   for (std::size_t i = 0; i < products.size(); ++i) {
     for (std::size_t j = i + 1; j < products.size(); ++j) {
       if (!is_chained(context.schedule, products[i], products[j])) continue;
-      last = gpu_chain(context, products[i], products[j], variant.unit, variant.bulk);
+      last = variant.online
+                 ? gpu_chain_online(context, products[i], products[j])
+                 : gpu_chain(context, products[i], products[j], variant.unit, variant.bulk);
       if (last.ok()) return std::array<std::size_t, 2>{i, j};
     }
   }
@@ -367,6 +369,7 @@ std::vector<GpuVariant> gpu_variants() {
       // Bytes that cp.async brings as they lie.
       {.name = "gpu+tensor+across", .mapping = 1, .turns_bytes = false},
       {.name = "gpu+parts", .parts = true},
+      {.name = "gpu+tensor+chain+online", .mapping = 1, .chain = true, .online = true},
   };
 }
 

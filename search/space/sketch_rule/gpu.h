@@ -36,6 +36,7 @@ struct GpuVariant {
   bool chain = false;              // of two products and the rows between them one kernel
   WarpUnit unit = WarpUnit::kTensor;  // what multiplies in a chain
   bool bulk = false;                  // in a chain of warpgroups the copy engine brings tiles
+  bool online = false;                // a chain in one pass over tiles, rows in registers
   bool swizzled = false;              // rows in shared memory swizzled, not lengthened
   bool turns_bytes = true;            // bytes across K, on their way into shared memory
   bool parts = false;                 // of few long rows, in blocks of their own

@@ -280,12 +280,7 @@ class GpuChain {
       q_.a.rank = static_cast<int>(find_block(s_.program(), q_.a.copy)->writes[0].region.size());
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {Int(1), columns, Int(1)}, &q_));
     } else if (direct_) {
-      const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
-      // Only the copy had them as rows along k.
-      if (std::exchange(q_.a.turns, false)) q_.a.k_last = false;
-      q_.a.rank = static_cast<int>(find_block(s_.program(), copy)->writes[0].region.size());
-      PRUNERC_TRY_VOID(s_.compute_inline(copy));
-      PRUNERC_TRY_VOID(lay_out_weights());
+      PRUNERC_TRY_VOID(read_where_made(context_, second_mapping_, &q_));
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {Int(1), columns, Int(1)}, &q_));
     } else {
       PRUNERC_TRY(const Int keys, s_.product({values_.steps, Int(values_.tile[2])}));
@@ -293,26 +288,6 @@ class GpuChain {
     }
     stages_ = find_stages(s_, p_, q_);
     return in_registers_ ? choose_kept() : Result<void>();
-  }
-
-  // What is outside of the product comes first, then rows and their elements as they lie.
-  Result<void> lay_out_weights() {
-    const ir::Block& block = *find_block(s_.program(), q_.block);
-    const ir::BufferId weights = find_block(s_.program(), q_.a.copy)->writes[0].buffer;
-    const std::size_t num_outer = second_mapping_.outer.size();
-    std::vector<std::pair<std::size_t, std::size_t>> order;  // variable, dimension
-    for (std::size_t d = 0; d < static_cast<std::size_t>(q_.a.rank); ++d) {
-      order.emplace_back(std::min(variable_at(block, weights, d).value_or(0), num_outer), d);
-    }
-    if (std::is_sorted(order.begin(), order.end())) return {};
-    std::sort(order.begin(), order.end());
-    std::string from, to;
-    for (std::size_t d = 0; d < order.size(); ++d) {
-      from += (d > 0 ? ", d" : "d") + std::to_string(d);
-      to += (d > 0 ? ", d" : "d") + std::to_string(order[d].second);
-    }
-    PRUNERC_TRY_VOID(s_.transform_layout(q_.a.copy, 0, "(" + from + ") -> (" + to + ")"));
-    return {};
   }
 
   Result<void> second_product() {
@@ -441,6 +416,34 @@ Result<void> take_warpgroups(MatrixProduct* scores, MatrixProduct* values) {
 }
 
 }  // namespace
+
+// What is outside of the product comes first, then rows and their elements as they lie.
+Result<void> read_where_made(SketchContext& context, const schedule::TensorMapping& mapping,
+                             MatrixProduct* product) {
+  schedule::Schedule& s = context.schedule;
+  MatrixOperand& a = product->a;
+  const BlockId copy = std::exchange(a.copy, s.producers(a.copy)[0]);
+  // Only the copy had them as rows along k.
+  if (std::exchange(a.turns, false)) a.k_last = false;
+  a.rank = static_cast<int>(find_block(s.program(), copy)->writes[0].region.size());
+  PRUNERC_TRY_VOID(s.compute_inline(copy));
+  const ir::Block& block = *find_block(s.program(), product->block);
+  const ir::BufferId weights = find_block(s.program(), a.copy)->writes[0].buffer;
+  const std::size_t num_outer = mapping.outer.size();
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // variable, dimension
+  for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
+    order.emplace_back(std::min(variable_at(block, weights, d).value_or(0), num_outer), d);
+  }
+  if (std::is_sorted(order.begin(), order.end())) return {};
+  std::sort(order.begin(), order.end());
+  std::string from, to;
+  for (std::size_t d = 0; d < order.size(); ++d) {
+    from += (d > 0 ? ", d" : "d") + std::to_string(d);
+    to += (d > 0 ? ", d" : "d") + std::to_string(order[d].second);
+  }
+  PRUNERC_TRY_VOID(s.transform_layout(a.copy, 0, "(" + from + ") -> (" + to + ")"));
+  return {};
+}
 
 bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
   std::vector<BlockId> seen = {block};

@@ -25,6 +25,15 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
                        WarpUnit unit, bool bulk);
 
+/// gpu_chain_online.cc: the same of a tile of keys and of what combines tiles, in one pass over them that keeps rows in
+/// registers. Errors: Unsupported where rows, keys or columns are no whole tiles of a 16-bit instruction; those of the
+/// primitives.
+Result<void> gpu_chain_online(SketchContext& context, ShapedProduct first, ShapedProduct second);
+
+/// The product reads its left factor where a stage made it, rows by columns; its copy vanishes.
+Result<void> read_where_made(SketchContext& context, const schedule::TensorMapping& mapping,
+                             MatrixProduct* product);
+
 }  // namespace prunerc::search
 
 #endif  // PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_

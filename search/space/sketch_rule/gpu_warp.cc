@@ -120,13 +120,14 @@ Result<void> WarpProduct::cut_for_lanes(const std::vector<LoopId>& outside) {
 
 Result<void> WarpProduct::load_registers() {
   if (unit_ != WarpUnit::kTensor) return {};
-  std::vector<BlockId> copies;
+  std::vector<BlockId> copies(a_is_made ? 1 : 0);
   for (const MatrixOperand* operand : {&p_.a, &p_.b}) {
+    if (a_is_made && operand == &p_.a) continue;
     const int index = read_index(s_, p_.block, operand->copy);
     PRUNERC_TRY(const BlockId copy, s_.cache_read(p_.block, index, ir::Scope::kLocal));
     copies.push_back(copy);
   }
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = a_is_made ? 1 : 0; i < 2; ++i) {
     PRUNERC_TRY(registers_[i].loops, s_.compute_at(copies[i], k[1]));
     const MatrixOperand& operand = i == 0 ? p_.a : p_.b;
     registers_[i].load =

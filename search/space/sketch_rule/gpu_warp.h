@@ -74,6 +74,7 @@ class WarpProduct {
   std::vector<ir::LoopId> k;  // iterations, instructions of one iteration, the instruction's own
   schedule::Int steps = 1, warps = 1;  // warps: or warpgroups
   ir::LoopId warp;
+  bool a_is_made = false;  // A is the instruction's own registers already
 
  private:
   struct Registers {

@@ -118,6 +118,12 @@ OPERATORS = [
              _attention(16, 4096, 4096, 64)),
     Operator("split_attention_f16_4096x128", ATTENTION, "split_attention", "H=16,T=4096,S=4096,E=128", 4 * 16 * 4096**2 * 128, "flop",
              _attention(16, 4096, 4096, 128)),
+    Operator("tiled_attention_f16_1024", ATTENTION, "split_attention", "H=32,T=1024,S=1024,E=64,B=64", 4 * 32 * 1024**2 * 64, "flop",
+             _attention(32, 1024, 1024, 64)),
+    Operator("tiled_attention_f16_4096", ATTENTION, "split_attention", "H=16,T=4096,S=4096,E=64,B=64", 4 * 16 * 4096**2 * 64, "flop",
+             _attention(16, 4096, 4096, 64)),
+    Operator("tiled_attention_f16_4096x128", ATTENTION, "split_attention", "H=16,T=4096,S=4096,E=128,B=64", 4 * 16 * 4096**2 * 128, "flop",
+             _attention(16, 4096, 4096, 128)),
     Operator("gemm_f16_16x4096", GEMM, "gemm_f16", "M=16,N=4096,K=4096", 2 * 4096**2, "byte", _product(16, 4096, 4096, "float16")),
     Operator("gemm_f16_8192", GEMM, "gemm_f16", "M=8192,N=8192,K=8192", 2 * 8192**3, "flop", _product(8192, 8192, 8192, "float16")),
 ]
