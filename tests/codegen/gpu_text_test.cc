@@ -84,7 +84,8 @@ TEST_CASE("shared memory holds the largest first, and smaller ones where they li
   // In one pass: a maximum and a sum of each tile take two exchanges each, and nothing but factors is shared.
   const std::string online = text_of("attention_online");
   CHECK(num_times(online, "pr_shfl_xor(") == 4);
-  CHECK(num_times(online, "pr_max_nan(") == 1);
+  // Of a lane, of each exchange, and with what was there.
+  CHECK(num_times(online, "pr_max_nan(") == 4);
   CHECK(num_times(online, "pr_exp_f16(") == 1);
   CHECK(num_times(online, "pr_mma_m16n8k16_f16(") == 2);
   CHECK(num_times(online, "pr_sync();") == 1);
