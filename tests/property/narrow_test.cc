@@ -64,7 +64,12 @@ std::vector<ir::Target> targets_here() {
   if (has("+avx2")) out.push_back(target_of("cpu:x86-64-v3 num_threads=2"));
   if (has("+avx512bw")) out.push_back(target_of("cpu:x86-64-v4 num_threads=2"));
   if (has("+avx512vnni")) out.push_back(target_of("cpu:icelake-server num_threads=2"));
-  if (has("+avx512bf16")) out.push_back(target_of("cpu:znver4 num_threads=2"));
+  // What LLVM makes of one maker's CPUs another's may not run.
+  const bool is_amd = has("+sse4a");
+  if (has("+avx512bf16")) {
+    out.push_back(
+        target_of(is_amd ? "cpu:znver4 num_threads=2" : "cpu:sapphirerapids num_threads=2"));
+  }
   return out;
 }
 

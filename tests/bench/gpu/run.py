@@ -26,10 +26,6 @@ BINARIES = {"prunerc": "tools/prunerc/prunerc", "silicon_test": "tests/runtime/c
             "gpu_host": "tests/bench/gpu_host/gpu_host"}
 SEED = 0  # of every search and fill
 LAST_SECONDS = 30  # what was begun in time may take so long
-SEARCH_TRIALS = 64
-# Of `prunerc tune`; none of them has a model that was trained before.
-STRATEGIES = {"random": ["random"], "ansor": ["ansor"], "ansor+heuristics": ["ansor", "--heuristics", "on"], "metaschedule": ["metaschedule"],
-              "pruner-paper": ["pruner-paper"], "pruner-bare": ["pruner", "--heuristics", "off"], "pruner": ["pruner"]}
 HAND_WRITTEN = [
     ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace"),
     ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace"),
@@ -153,41 +149,6 @@ class Steps:
 
     def arguments(self, operator):
         return [operator.file, "--op", operator.op, "-D", operator.bindings, "--target", self.target, "--db", self.database]
-
-    def strategies(self):
-        """Searches of equal trials, in turns, each with a database of its own; then their winners in turns."""
-        trials = self.options.trials or SEARCH_TRIALS
-        for turn, operator in enumerate(self.operators):
-            found = {}  # by strategy: a search's report, and the arguments that give its winner
-            for i in range(len(STRATEGIES)):
-                name = list(STRATEGIES)[(i + turn) % len(STRATEGIES)]  # nobody is always the first
-                arguments = [*self.arguments(operator)[:-1], os.path.join(self.options.bin, f"{operator.name}.{name}.sqlite")]
-                if self.left() < LAST_SECONDS:
-                    break
-                started = time.time()
-                code, out, err = self.call(f"{name} {operator.name}", self.prunerc(
-                    "tune", *arguments, "--strategy", *STRATEGIES[name], "--seed", str(SEED), "--trials", str(trials), "--fresh", "--json", "--quiet"), 90)
-                try:
-                    report = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
-                    found[name] = report | {"wall": time.time() - started}, arguments
-                except (ValueError, StopIteration):
-                    self.say(f"{name} {operator.name}", code or 1, (out + err)[-300:])
-            times = {}
-            for _ in range(self.options.rounds):
-                for name, (_, arguments) in found.items():
-                    if ns := self.bench(f"{operator.name} {name}", arguments):
-                        times.setdefault(name, []).append(ns)
-            for name, rounds in times.items():
-                report, ns = found[name][0], statistics.median(rounds)
-                self.row(f"search/{operator.name}/{name}", ns / 1e3, "us", f"{min(rounds) / 1e3:.2f} to {max(rounds) / 1e3:.2f}, {len(rounds)} rounds; "
-                         f"{report['trials']} trials, {sum(report['failures'].values())} of them failed; {operators.rate(operator, ns)}")
-                self.row(f"search_s/{operator.name}/{name}", report["wall"], "s", "of the whole process")
-                for trial in (16, 32, 64):
-                    best = [ns for at, ns, _ in report["curve"] if at <= trial]
-                    if best and trial <= trials:
-                        self.row(f"search_curve/{operator.name}/{name}@{trial}", best[-1] / 1e3, "us", "best so far, by the search's own clock")
-            self.say(operator.name, len(times) < len(STRATEGIES),
-                     "".join(f" {name} {statistics.median(rounds) / 1e3:.2f} ({found[name][0]['wall']:.0f} s)" for name, rounds in times.items()))
 
     def bench(self, name, arguments):
         """The median in ns, cold; None if there is none."""

@@ -300,7 +300,9 @@ def facts_now():
 
 
 def versions(peers):
-    """A row for each engine, by what its Python package says."""
+    """A row for each engine, by what its Python package says; none where they are not installed."""
+    if not os.path.exists(peers_python()):
+        return []
     script = "import importlib.metadata, sys; print(*map(importlib.metadata.version, sys.argv[1:]))"
     done = subprocess.run([peers_python(), "-c", script, *peers], capture_output=True, text=True)
     return [row("version/" + who, None, "", version) for who, version in zip(peers, done.stdout.split())]
