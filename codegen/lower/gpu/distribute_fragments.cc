@@ -1,13 +1,10 @@
-// Code on fragments of tensor instructions runs in the lanes that hold the elements.
-// Before: it runs over rows and columns. After: over lanes and their registers, tile by tile. What
-// values are exchanged with becomes a fragment too. With C the result of mma_m16n8k16:
+// Code on fragments of tensor instructions runs in the lanes that hold the elements; values of rows as row_values.h says.
+// Before: it runs over rows and columns. After: over lanes and their registers, tile by tile, in rows of thread.x for a
+// warpgroup (ir/thread_axis.h). What values are exchanged with becomes a fragment too. With C of mma_m16n8k16:
 //     for i in 32 { for j in 16 { Y[i, j] = C[i, j] } }
 // ~>  for lane in 32 bind(thread.x) { for ti in 2 unrolled { for tj in 2 unrolled {
 //       for reg in 2 unrolled {fragment = 2} { for e in 2 vectorized {
 //         Y[ti*16 + (reg*8 + lane // 4), tj*8 + (lane % 4*2 + e)] = C[..] } } } } }
-// Lanes of a warpgroup are rows of thread.x where the kernel's rows are warps (ir/thread_axis.h). Values of rows (row_values.h)
-// are in the four lanes that share a row: their reductions over columns go over registers, then by two exchanges; what leaves
-// registers the first of these lanes stores.
 #include "codegen/lower/analysis/fragment.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
