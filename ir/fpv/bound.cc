@@ -274,11 +274,13 @@ Analysis::Grows Analysis::extrapolate(const States& seen, double count) {
   return grows;
 }
 
-// Another iteration: parts that stood still, hidden by larger ones or reached only now, through many buffers, and that
-// this one makes larger have no bound.
+// Another iteration: parts that were 0 and are reached only now, through many buffers, have no bound. Nor has what was hidden
+// by what an element of an iteration's own held before.
 bool Analysis::reaches_more(int32_t index, const std::vector<Degree>& entry, const Grows& grows) {
   const std::vector<Degree> before = state_;
+  std::vector<bool> is_apart(state_.size());
   for (const int32_t buffer : apart_[static_cast<std::size_t>(index)]) {
+    is_apart[static_cast<std::size_t>(buffer)] = true;
     state_[static_cast<std::size_t>(buffer)] = entry[static_cast<std::size_t>(buffer)];
   }
   stmt(code_.stmts[static_cast<std::size_t>(index)].body);
@@ -286,7 +288,8 @@ bool Analysis::reaches_more(int32_t index, const std::vector<Degree>& entry, con
   for (std::size_t b = 0; b < state_.size(); ++b) {
     for (std::size_t p = 0; p < kParts.size(); ++p) {
       double Degree::*const part = kParts[p];
-      const bool is_more = !grows[b][p] && state_[b].*part > before[b].*part;
+      const bool is_more = is_apart[b] ? !grows[b][p] && state_[b].*part > before[b].*part
+                                       : before[b].*part == 0 && state_[b].*part != 0;
       state_[b].*part = is_more ? kInfinity : before[b].*part;
       found = found || is_more;
     }
