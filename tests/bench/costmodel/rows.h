@@ -24,8 +24,9 @@ struct ModelOptions {
   int bootstrap = 2000;
   // Of replayed searches: which of the pools directly in `pools` are searched; no checkpoint knows
   // their operators. By default eight of several classes.
-  std::vector<std::string> searched = {"gemm_256", "gemm_bias_relu", "gemm_odd",    "conv_3x3",
-                                       "conv_1x1", "depthwise_3x3",  "softmax_512", "reduce_columns"};
+  std::vector<std::string> searched = {"gemm_256",    "gemm_bias_relu", "gemm_odd",
+                                       "conv_3x3",    "conv_1x1",       "depthwise_3x3",
+                                       "softmax_512", "reduce_columns"};
   std::vector<std::string> strategies;  // empty: all
   int64_t trials = 200;
   // Of operators that no setting was chosen by, measured once.
