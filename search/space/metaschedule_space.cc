@@ -1,6 +1,6 @@
 #include "search/space/metaschedule_space.h"
 
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include <algorithm>
 #include <string_view>

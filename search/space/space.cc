@@ -7,7 +7,7 @@
 #include "schedule/schedule.h"
 #include "search/space/members.h"
 #include "search/space/sketch_rule/chain.h"
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 #include "search/space/sketch_rule/group.h"
 #include "search/space/sketch_rule/rule.h"
 

@@ -3,8 +3,8 @@
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_H_
 
-#include "search/space/sketch_rule/gpu_matrix.h"
-#include "search/space/sketch_rule/gpu_warp.h"
+#include "search/space/sketch_rule/gpu/gpu_matrix.h"
+#include "search/space/sketch_rule/gpu/gpu_warp.h"
 #include "search/space/sketch_rule/rule.h"
 
 #include <cstdint>

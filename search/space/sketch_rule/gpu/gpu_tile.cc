@@ -21,7 +21,7 @@
 // fetch rounds up with zeros. Source: Ansor (Zheng et al., OSDI 2020), section 4.1, for the levels.
 #include "ir/arith/loop_index.h"
 #include "ir/thread_axis.h"
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include <algorithm>
 #include <array>

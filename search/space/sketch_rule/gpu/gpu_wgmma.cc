@@ -19,8 +19,8 @@
 // others by copies of threads; sums around K are in the ring. The hardware transposes 16-bit elements only: f32 factors and bytes whose rows run across K are transposed
 // by the threads that fetch them.
 #include "ir/tensor/bulk_copy.h"
-#include "search/space/sketch_rule/gpu.h"
-#include "search/space/sketch_rule/gpu_warp.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu_warp.h"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 //     for m, n { Z[m // W, m % W, n] = relu(C'[m, n]) }
 //
 // The copies are what is fetched into shared memory later: nothing of them lies in global memory.
-#include "search/space/sketch_rule/gpu_matrix.h"
+#include "search/space/sketch_rule/gpu/gpu_matrix.h"
 
 #include "ir/visit.h"
 

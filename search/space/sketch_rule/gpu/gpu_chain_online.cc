@@ -16,8 +16,8 @@
 //
 // Values of rows are in the lanes that have the row's elements, and weights are the second product's left factor where
 // they were made (codegen/DESIGN.md, 52). Rows, keys of a tile and columns are whole tiles of instructions.
-#include "search/space/sketch_rule/gpu_chain.h"
-#include "search/space/sketch_rule/gpu_chain_stages.h"
+#include "search/space/sketch_rule/gpu/gpu_chain.h"
+#include "search/space/sketch_rule/gpu/gpu_chain_stages.h"
 
 #include <algorithm>
 #include <string>

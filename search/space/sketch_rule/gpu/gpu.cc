@@ -1,8 +1,8 @@
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include "ir/arith/loop_index.h"
 #include "ir/thread_axis.h"
-#include "search/space/sketch_rule/gpu_chain.h"
+#include "search/space/sketch_rule/gpu/gpu_chain.h"
 
 #include <algorithm>
 #include <array>

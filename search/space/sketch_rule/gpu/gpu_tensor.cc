@@ -22,8 +22,8 @@
 // rounded up to a block's tile by zeros, which a fetch writes; bytes across k it turns. Rows in
 // shared memory are odd multiples of 16 bytes, or swizzled in panels as wide as rows are, up to 128
 // bytes: eight of them meet eight different banks.
-#include "search/space/sketch_rule/gpu.h"
-#include "search/space/sketch_rule/gpu_warp.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu_warp.h"
 
 #include <numeric>
 #include <string>

@@ -8,7 +8,7 @@
 //
 // Of sums over columns neighbours are thread.x and places in the part thread.y, as in rule "rows". A part's length
 // is a decision, the last part is guarded.
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
 
-#include "search/space/sketch_rule/gpu_matrix.h"
+#include "search/space/sketch_rule/gpu/gpu_matrix.h"
 #include "search/space/sketch_rule/rule.h"
 
 #include <array>

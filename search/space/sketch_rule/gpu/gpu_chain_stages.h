@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_STAGES_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_STAGES_H_
 
-#include "search/space/sketch_rule/gpu_warp.h"
+#include "search/space/sketch_rule/gpu/gpu_warp.h"
 
 #include <array>
 #include <cstdint>

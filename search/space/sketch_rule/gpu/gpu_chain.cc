@@ -18,10 +18,10 @@
 // Beside these the copy engine may bring K' and V' (bulk_copy): rings, of which nothing else has the room.
 // Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
 // and the sum of a tile are, lies in global memory.
-#include "search/space/sketch_rule/gpu_chain.h"
+#include "search/space/sketch_rule/gpu/gpu_chain.h"
 
 #include "ir/tensor/bulk_copy.h"
-#include "search/space/sketch_rule/gpu_chain_stages.h"
+#include "search/space/sketch_rule/gpu/gpu_chain_stages.h"
 
 #include <algorithm>
 #include <string>

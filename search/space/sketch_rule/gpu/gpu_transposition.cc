@@ -10,7 +10,7 @@
 // Neighbours in a warp touch neighbours in memory both times; rows of T are of odd length, so that
 // lanes that walk down a column meet no bank twice.
 #include "ir/query.h"
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "search/space/sketch_rule/gpu_warp.h"
+#include "search/space/sketch_rule/gpu/gpu_warp.h"
 
 #include "ir/tensor/bulk_copy.h"
 

@@ -17,7 +17,7 @@
 // bind: a block by itself, its spatial loops fused: [blocks, vectors, threads, a vector].
 #include "ir/arith/loop_index.h"
 #include "ir/thread_axis.h"
-#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu/gpu.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
-#include "search/space/sketch_rule/gpu_chain_stages.h"
+#include "search/space/sketch_rule/gpu/gpu_chain_stages.h"
 
-#include "search/space/sketch_rule/gpu_chain.h"
+#include "search/space/sketch_rule/gpu/gpu_chain.h"
 
 #include <algorithm>
 #include <map>
