@@ -133,7 +133,7 @@ CLAIMS = [
               "seed by seed each search runs in a process of its own, with both cores, then the winners are timed in turns by one clock, on "
               "equal inputs and checked against float64. `tvm`: MetaSchedule of TVM 0.27 in its own space; `ansor`: the last TVM on PyPI that "
               "has it, a vendor's 0.16; `optuna`: TPE on our space; `random`: chance on our space, after its heuristic schedules; "
-              "`pruner-bare`: ours without these and without the built-in model. Ratios are its time over ours at equal budgets of "
+              "`pruner-bare`: ours without these and without the built-in model. Ratios are its time over ours, round by round, at equal budgets of "
               "trials; seconds: those in which it first had its own end (`near`: within 1 % of it) over ours until as fast. Of a pair in which ours "
               "never gets there the ratio counts as 1 at most, so that the more there are of them (last column), the more the mean is an upper "
               "limit."),

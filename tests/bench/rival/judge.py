@@ -29,6 +29,11 @@ def final_us(search):
     return statistics.median(search["us"]) if search["us"] else None
 
 
+def ratio_of(theirs, ours):
+    """Its time over ours, round by round, since a machine's state is that of a round."""
+    return statistics.median(a / b for a, b in zip(theirs["us"], ours["us"]))
+
+
 def reached(search, ns):
     """The second in which a search's own clock first showed this; None if it never did."""
     return next((second for _, best, second in search["curve"] if best <= ns), None)
@@ -40,8 +45,7 @@ def gain(theirs, ours, within=0.0, begin=0.0):
     spent all and counts as 1 at most, which is an upper limit: what it would have taken is not known."""
     own_end, our_end = theirs["curve"][-1][1], ours["curve"][-1][1]
     spent = reached(theirs, own_end * (1 + within)) - begin
-    wanted_us = final_us(theirs) * (1 + within)
-    mine = reached(ours, our_end * wanted_us / final_us(ours) * (1 + 1e-9))
+    mine = reached(ours, our_end * ratio_of(theirs, ours) * (1 + within) * (1 + 1e-9))
     if mine is None:
         return min(1.0, spent / ours["wall"]), False
     return spent / max(mine, 1e-9), True
@@ -93,7 +97,7 @@ class Mean:
         self.never = self.runs = 0
 
     def add(self, op, pairs, reaches, never):
-        by_seed = {theirs["seed"]: final_us(theirs) / final_us(mine) for theirs, mine in pairs}
+        by_seed = {theirs["seed"]: ratio_of(theirs, mine) for theirs, mine in pairs}
         self.ratios.append((statistics.median(by_seed.values()), op))
         for seed, value in by_seed.items():
             self.by_seed.setdefault(seed, []).append(value)
@@ -135,7 +139,7 @@ def rows_of(searches):
             if who == OURS or not pairs:
                 continue
             noisy = any(one["noisy"] for pair in pairs for one in pair)
-            out.append(summary(f"ratio/{name}", [final_us(theirs) / final_us(mine) for theirs, mine in pairs], "x", "its time / ours", noisy))
+            out.append(summary(f"ratio/{name}", [ratio_of(theirs, mine) for theirs, mine in pairs], "x", "its time / ours", noisy))
             made, never = reach_rows(name, pairs)
             out += made.values()
             means.setdefault((who, trials), Mean()).add(op, pairs, made, never)
