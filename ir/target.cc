@@ -47,7 +47,7 @@ constexpr CpuFeatures kCpuFeatures[] = {
     {"icelake-server", "avx2 avx512bw avx512vnni"},
     {"znver3", "avx2"},
     {"znver4", "avx2 avx512bw avx512vnni avx512bf16"},
-    {"sapphirerapids", "avx2 avx512bw avx512vnni avx512bf16 avxvnni"},
+    {"sapphirerapids", "avx2 avx512bw avx512vnni avx512bf16 avxvnni amx-tile amx-int8 amx-bf16"},
 };
 
 struct GpuRow {
