@@ -18,10 +18,6 @@ using llvm::Value;
 
 namespace {
 
-/// Loops are unrolled while the copies of one innermost statement stay below this: more would not
-/// fit the instruction cache and costs compile time in proportion.
-constexpr int64_t kMaxUnrolledCopies = 512;
-
 // Whether both lie in the workspace, one after the other at the same place.
 bool share_bytes(const StoragePlan& plan, BufferId a, BufferId b) {
   const auto x = plan.slots.find(a), y = plan.slots.find(b);
@@ -42,7 +38,8 @@ Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUn
       has_avx512_(unit.has_avx512),
       module_(module),
       context_(module.getContext()),
-      ir_(builder) {
+      ir_(builder),
+      has_tiles_(has_tile_products(program.root(), true)) {
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::MDNode*> scopes;
@@ -228,6 +225,7 @@ void Emitter::emit_alloc(const Alloc& alloc) {
 
 void Emitter::emit_loop(const Loop& loop) {
   if (const std::optional<std::string_view> name = tensor_of(loop)) return emit_tensor(loop, *name);
+  if (emit_tile_region(loop)) return;
   const VarRanges::Mark mark = ranges_.mark();
   emit_loop_kind(loop);
   ranges_.rewind(mark);
@@ -267,7 +265,7 @@ void Emitter::emit_loop_kind(const Loop& loop) {
     case LoopKind::kVThreadY:
     case LoopKind::kVThreadZ: break;
   }
-  emit_serial(loop, extent);
+  emit_serial(loop, extent, [&] { emit(loop.body); });
 }
 
 llvm::MDNode* Emitter::loop_metadata(int64_t unroll) {
@@ -310,7 +308,7 @@ void Emitter::counted_loop(Value* extent, bool known_positive, int64_t unroll,
   affine_memo_.clear();
 }
 
-void Emitter::emit_serial(const Loop& loop, Value* extent) {
+void Emitter::emit_serial(const Loop& loop, Value* extent, const std::function<void()>& body) {
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   const int64_t hi = known != nullptr ? known->getSExtValue() - 1 : INT64_MAX;
   int64_t unroll = 1;
@@ -319,7 +317,7 @@ void Emitter::emit_serial(const Loop& loop, Value* extent) {
   }
   counted_loop(extent, known != nullptr, unroll, [&](Value* i) {
     bind_var(loop.var->id, i, 1, 0, hi);
-    emit(loop.body);
+    body();
   });
 }
 

@@ -242,4 +242,11 @@ std::optional<std::string_view> tensor_of(const Loop& loop) {
   return std::nullopt;
 }
 
+const TensorIntrinsic* tile_product_of(const Loop& loop) {
+  const std::optional<std::string_view> name = tensor_of(loop);
+  if (!name) return nullptr;
+  const Result<const TensorIntrinsic*> found = find_tensor(*name);
+  return found.ok() && (*found)->uses_tiles() ? *found : nullptr;
+}
+
 }  // namespace prunerc::ir

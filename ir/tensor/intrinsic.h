@@ -91,6 +91,8 @@ inline constexpr std::string_view kTensorAttr = "tensor_";
 std::string tensor_attr(const TensorIntrinsic& intrinsic);
 /// The name in such an attribute, if the loop has one.
 std::optional<std::string_view> tensor_of(const Loop& loop);
+/// The intrinsic, if it is one of tile registers; null for all other loops.
+const TensorIntrinsic* tile_product_of(const Loop& loop);
 
 /// Where an intrinsic's operands are in a loop nest.
 struct TensorMatch {
