@@ -105,13 +105,6 @@ class RegionFinder {
 
   bool is_ok() const { return ok_; }
   bool has_data() const { return has_data_; }
-  // No factor is a sum: those are not stored before the end.
-  bool are_factors_apart() const {
-    return std::none_of(region_.operands.begin(), region_.operands.end(), [&](const auto& x) {
-      return std::any_of(region_.sums.begin(), region_.sums.end(),
-                         [&](const auto& sum) { return sum.buffer == x.buffer; });
-    });
-  }
   TileRegion take(std::vector<TileItem> items) {
     region_.items = std::move(items);
     return std::move(region_);
@@ -191,8 +184,9 @@ std::optional<TileRegion> find_tile_region(IrBuilder& b, const Loop& loop, const
                                            const TileRegionOptions& options) {
   RegionFinder finder(b, ranges, options);
   std::vector<TileItem> items;
-  if (!finder.loop(loop, &items) || finder.has_data() || !finder.are_factors_apart())
-    return std::nullopt;
+  // Types keep sums and factors in different buffers.
+  const bool is_region = finder.loop(loop, &items) && !finder.has_data() && !items.empty();
+  if (!is_region) return std::nullopt;
   return finder.take(std::move(items));
 }
 

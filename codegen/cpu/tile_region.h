@@ -49,7 +49,7 @@ struct TileItem {
 };
 
 /// Products with all unrolled loops written out. Its sums are loaded once before it and stored once
-/// behind it: they are apart from each other and from all operands, and no loop inside moves them.
+/// behind it: they are apart from each other, and no loop inside moves them.
 struct TileRegion {
   TileShape sum, a, b;  ///< of all products
   std::vector<TilePlace> sums, operands;
