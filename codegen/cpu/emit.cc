@@ -144,9 +144,7 @@ void Emitter::emit(Stmt s) {
   affine_memo_.clear();
   around_.push_back(s);
   visit(s, Overload{
-               [&](const Seq& n) {
-                 for (Stmt child : n.stmts) emit(child);
-               },
+               [&](const Seq& n) { emit_seq(n); },
                [&](const Loop& n) { emit_loop(n); },
                [&](const Block& n) {
                  status_ =
@@ -157,6 +155,18 @@ void Emitter::emit(Stmt s) {
                [&](const Alloc& n) { emit_alloc(n); },
            });
   around_.pop_back();
+}
+
+void Emitter::emit_seq(const Seq& seq) {
+  for (std::size_t i = 0; i < seq.stmts.size(); ++i) {
+    const Loop* next = i + 1 < seq.stmts.size() ? seq.stmts[i + 1].as<Loop>() : nullptr;
+    // Sums of tiles begin in their registers.
+    if (next != nullptr && status_.ok() && emit_tile_region(*next, seq.stmts[i])) {
+      ++i;
+    } else {
+      emit(seq.stmts[i]);
+    }
+  }
 }
 
 void Emitter::emit_if(const If& branch) {

@@ -83,13 +83,17 @@ void Emitter::end_tiles() {
   release_tiles();
 }
 
-bool Emitter::emit_tile_region(const Loop& loop) {
+// With what stands in front of the loop, if that only fills the sums; false if either is not so.
+bool Emitter::emit_tile_region(const Loop& loop, Stmt fill) {
   if (!has_tiles_ || lanes_ > 0 || mask_ != nullptr) return false;
   IrBuilder b(program_);
   const TileRegionOptions options{kMaxUnrolledCopies / unrolled_copies_, in_parallel_};
-  const std::optional<TileRegion> region = find_tile_region(b, loop, ranges_, options);
-  if (region) emit_tiles(*region);
-  return region.has_value();
+  std::optional<TileRegion> region = find_tile_region(b, loop, ranges_, options);
+  if (!region) return false;
+  region->starts_at_zero = fill.defined() && fills_sums_with_zero(b, fill, *region, ranges_);
+  if (fill.defined() && !region->starts_at_zero) return false;
+  emit_tiles(*region);
+  return true;
 }
 
 void Emitter::emit_tile_nest(const Loop& nest, const TensorIntrinsic& tensor) {
@@ -100,6 +104,8 @@ void Emitter::emit_tile_nest(const Loop& nest, const TensorIntrinsic& tensor) {
 }
 
 void Emitter::emit_tiles(const TileRegion& region) {
+  memo_.clear();
+  affine_memo_.clear();
   const TilePlan plan = plan_tiles(region, tiles_.config != nullptr ? &tiles_.sizes : nullptr);
   if (plan.has_own_config) {
     call_tiles(llvm::Intrinsic::x86_ldtilecfg,
@@ -107,8 +113,13 @@ void Emitter::emit_tiles(const TileRegion& region) {
   } else {
     tiles_.sizes = plan.config;
   }
-  for (std::size_t i = 0; i < region.sums.size(); ++i)
-    move_tile(llvm::Intrinsic::x86_tileloadd64, plan.sums[i], region.sums[i]);
+  for (std::size_t i = 0; i < region.sums.size(); ++i) {
+    if (region.starts_at_zero) {
+      call_tiles(llvm::Intrinsic::x86_tilezero, {ir_.getInt8(static_cast<uint8_t>(plan.sums[i]))});
+    } else {
+      move_tile(llvm::Intrinsic::x86_tileloadd64, plan.sums[i], region.sums[i]);
+    }
+  }
   std::size_t next = 0;
   emit_tile_items(region, region.items, plan, &next);
   for (std::size_t i = 0; i < region.sums.size(); ++i)

@@ -70,6 +70,7 @@ class Emitter {
  private:
   // emit.cc: functions, statements, loops.
   void emit(ir::Stmt s);
+  void emit_seq(const ir::Seq& seq);
   void emit_if(const ir::If& branch);
   void emit_alloc(const ir::Alloc& alloc);
   void emit_loop(const ir::Loop& loop);
@@ -100,7 +101,7 @@ class Emitter {
   void configure_tiles();
   void release_tiles();
   void end_tiles();
-  bool emit_tile_region(const ir::Loop& loop);
+  bool emit_tile_region(const ir::Loop& loop, ir::Stmt fill = {});
   void emit_tile_nest(const ir::Loop& nest, const ir::TensorIntrinsic& tensor);
   void emit_tiles(const TileRegion& region);
   void emit_tile_items(const TileRegion& region, const std::vector<TileItem>& items,

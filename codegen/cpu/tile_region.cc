@@ -6,7 +6,9 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -36,6 +38,96 @@ bool has_vars(const Linear& linear, const std::set<VarId>& vars) {
     });
   });
 }
+
+// From the buffer's first element, whose extents are constants with a product that fits.
+Linear flat_offset(IrBuilder& b, const Buffer& buffer, std::span<const Expr> indices,
+                   const VarRanges& ranges) {
+  Linear offset;
+  int64_t step = 1;
+  for (std::size_t d = indices.size(); d-- > 0;) {
+    offset = offset + to_linear(b, indices[d], ranges) * step;
+    step *= constant_or(buffer.shape[d], 1);
+  }
+  return offset;
+}
+
+bool is_zero(Expr e) {
+  const FloatImm* real = e.as<FloatImm>();
+  if (real != nullptr) return real->value == 0 && !std::signbit(real->value);
+  return constant_value(e) == 0;
+}
+
+// Loops around one store of 0, and the elements that it reaches.
+class ZeroFill {
+ public:
+  // False if it is none, or reaches more than sums can be.
+  bool read(IrBuilder& b, Stmt s, VarRanges ranges) {
+    std::vector<const Loop*> loops;
+    for (; s.as<Loop>() != nullptr; s = loops.back()->body) {
+      const Loop& loop = *loops.emplace_back(s.as<Loop>());
+      const bool is_plain = loop.loop_kind == LoopKind::kSerial || is_tile_loop(loop);
+      if (!is_plain || tensor_of(loop) || constant_or(loop.extent, 0) < 1) return false;
+      ranges.bind(loop.var, loop.extent);
+    }
+    const Store* store = s.as<Store>();
+    if (store == nullptr || !is_zero(store->value)) return false;
+    buffer_ = store->buffer;
+    const Linear offset = flat_offset(b, b.buffer(buffer_), store->indices, ranges);
+    return !offset.overflow && !offset.has_data && separate(offset, loops);
+  }
+
+  // Those of the sums, each once, and no others?
+  bool is_exactly(const TileRegion& region, int64_t element_bytes) const {
+    std::vector<int64_t> sums;
+    for (const TilePlace& sum : region.sums) {
+      const Linear from = sum.offset - base_;
+      if (sum.buffer != buffer_ || !from.is_constant()) return false;
+      for (int64_t i = 0; i < region.sum.rows; ++i) {
+        const int64_t row = from.constant + i * (sum.pitch_bytes / element_bytes);
+        for (int64_t j = 0; j < kSumsOfRow; ++j) sums.push_back(row + j);
+      }
+    }
+    std::sort(sums.begin(), sums.end());
+    return sums == reached_;
+  }
+
+ private:
+  // What the loops add to a base, element by element.
+  bool separate(const Linear& offset, const std::vector<const Loop*>& loops) {
+    constexpr std::size_t kMost = kMostTileSums * 16 * 16;
+    std::set<VarId> vars;
+    for (const Loop* loop : loops) vars.insert(loop->var->id);
+    base_ = Linear::of(offset.constant);
+    std::map<VarId, int64_t> steps;
+    for (const Term& term : offset.terms) {
+      if (!has_vars(Linear::of(term), vars)) {
+        base_ = base_ + Linear::of(term);
+        continue;
+      }
+      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
+      if (var == nullptr) return false;
+      steps[var->id] = term.coef;
+    }
+    reached_ = {0};
+    for (const Loop* loop : loops) {
+      const int64_t extent = constant_or(loop->extent, 0), step = steps[loop->var->id];
+      if (extent > static_cast<int64_t>(kMost) || std::abs(step) > INT32_MAX ||
+          reached_.size() * static_cast<std::size_t>(extent) > kMost) {
+        return false;
+      }
+      const std::vector<int64_t> before = std::exchange(reached_, {});
+      for (const int64_t at : before) {
+        for (int64_t i = 0; i < extent; ++i) reached_.push_back(at + i * step);
+      }
+    }
+    std::sort(reached_.begin(), reached_.end());
+    return true;
+  }
+
+  BufferId buffer_;
+  Linear base_;
+  std::vector<int64_t> reached_;  // from base_, sorted
+};
 
 bool is_same(const TilePlace& x, const TilePlace& y) {
   return x.buffer == y.buffer && x.pitch_bytes == y.pitch_bytes && x.offset == y.offset;
@@ -135,12 +227,7 @@ class RegionFinder {
     TilePlace out;
     out.buffer = operand.buffer;
     out.pitch_bytes = operand.strides[0] * byte_size(buffer.dtype);
-    // match_tensor has multiplied the extents.
-    int64_t step = 1;
-    for (std::size_t d = operand.base.size(); d-- > 0;) {
-      out.offset = out.offset + to_linear(b_, operand.base[d], ranges_) * step;
-      step *= constant_or(buffer.shape[d], 1);
-    }
+    out.offset = flat_offset(b_, buffer, operand.base, ranges_);
     ok_ = ok_ && !out.offset.overflow;
     has_data_ = has_data_ || out.offset.has_data;
     out.start = to_expr(b_, out.offset);
@@ -188,6 +275,11 @@ std::optional<TileRegion> find_tile_region(IrBuilder& b, const Loop& loop, const
   const bool is_region = finder.loop(loop, &items) && !finder.has_data() && !items.empty();
   if (!is_region) return std::nullopt;
   return finder.take(std::move(items));
+}
+
+bool fills_sums_with_zero(IrBuilder& b, Stmt s, const TileRegion& region, const VarRanges& ranges) {
+  ZeroFill fill;
+  return fill.read(b, s, ranges) && fill.is_exactly(region, region.sum.bytes / kSumsOfRow);
 }
 
 Result<TileRegion> tile_region_of(IrBuilder& b, const Loop& nest, const TensorIntrinsic& tensor,

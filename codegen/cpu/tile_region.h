@@ -54,6 +54,7 @@ struct TileRegion {
   TileShape sum, a, b;  ///< of all products
   std::vector<TilePlace> sums, operands;
   std::vector<TileItem> items;
+  bool starts_at_zero = false;  ///< what memory holds of the sums before it does not matter
 };
 
 struct TileRegionOptions {
@@ -66,6 +67,11 @@ struct TileRegionOptions {
 std::optional<TileRegion> find_tile_region(ir::IrBuilder& b, const ir::Loop& loop,
                                            const ir::VarRanges& ranges,
                                            const TileRegionOptions& options);
+
+/// Does the statement store 0 in all elements of the region's sums, and do nothing else? Then they need
+/// not be loaded, and it need not run.
+bool fills_sums_with_zero(ir::IrBuilder& b, ir::Stmt s, const TileRegion& region,
+                          const ir::VarRanges& ranges);
 
 /// The product that a nest with the attribute of such an intrinsic is. Errors: TensorMismatch.
 Result<TileRegion> tile_region_of(ir::IrBuilder& b, const ir::Loop& nest,

@@ -173,6 +173,42 @@ TEST_CASE("a region's subscripts read no memory, which its sums may be") {
   CHECK_FALSE(find_tile_region(other, *gathered.root().as<Loop>(), {}, {512, false}));
 }
 
+TEST_CASE("what fills a region's sums with 0, and nothing else, is known") {
+  // q is a variable outside of both.
+  const auto fills = [](const std::string& fill) {
+    const Program program =
+        program_of("for q in 4 { " + fill + "for s in 8 { for v in 2 unrolled { " +
+                   product(16, "q", "v", "s") + "} } }");
+    const Loop& outside = *program.root().as<Loop>();
+    const std::span<const Stmt> stmts = outside.body.as<Seq>()->stmts;
+    IrBuilder b(program);
+    VarRanges ranges;
+    ranges.bind(outside.var, outside.extent);
+    const auto region = find_tile_region(b, *stmts[1].as<Loop>(), ranges, {512, false});
+    REQUIRE(region);
+    INFO(fill);
+    return fills_sums_with_zero(b, stmts[0], *region, ranges);
+  };
+  CHECK(fills("for i in 16 { for j in 32 { C[q*16 + i, j] = 0i32 } } "));
+  CHECK(
+      fills("for v in 2 unrolled { for i in 16 { for j in 16 vectorized { C[q*16 + i, v*16 + j] = "
+            "0i32 } } } "));
+  const char* const others[] = {
+      "for i in 16 { for j in 32 { C[q*16 + i, j] = 1i32 } } ",
+      "for i in 16 { for j in 31 { C[q*16 + i, j] = 0i32 } } ",
+      "for i in 17 { for j in 32 { C[q*16 + i, j] = 0i32 } } ",
+      "for i in 16 { for j in 64 { C[q*16 + i, j] = 0i32 } } ",
+      "for i in 16 { for j in 32 { C[i, j] = 0i32 } } ",
+      "for i in 16 { for j in 32 { C[q*16 + i, j + 1] = 0i32 } } ",
+      "for i in 16 { for j in 32 { C[q*16 + i, j // 2*2] = 0i32 } } ",
+      "for i in 16 { for j in 32 { if j < 16 { C[q*16 + i, j] = 0i32 } } } ",
+      "for i in 16 parallel { for j in 32 { C[q*16 + i, j] = 0i32 } } ",
+      "for i in 8 { D[i] = 0i32 } ",
+      "for i in 16 { for j in 32 { for l in 2 { C[q*16 + i, j] = 0i32 } } } ",
+  };
+  for (const char* fill : others) CHECK_FALSE(fills(fill));
+}
+
 TEST_CASE("one matrix by itself is in two registers") {
   const Program program = parse_or_die(
       "program p(X: i8[1024]) -> (C: i32[16, 16]) { for s in 1 { "

@@ -151,8 +151,8 @@ TEST_CASE("products of bytes of all signs, rows and depths are the interpreter's
 
 TEST_CASE("sums of a block of tiles stay in registers through the loop over the depth") {
   const struct {
-    int r, v, loads;  // in the text: of sums before the loop, of factors inside
-  } blocks[] = {{1, 1, 1 + 2}, {2, 2, 4 + 4}, {1, 4, 4 + 5}, {4, 1, 4 + 5}, {3, 2, 6 + 9}};
+    int r, v, loads;  // of factors, in a step of the depth
+  } blocks[] = {{1, 1, 2}, {2, 2, 4}, {1, 4, 5}, {4, 1, 5}, {3, 2, 9}};
   for (const auto& block : blocks) {
     const Program base = parse_or_die(product(kU8S8, {16 * block.r * 2, 16 * block.v, 256}));
     const Program s = tiled(kU8S8, base, {.r = block.r, .v = block.v});
@@ -163,6 +163,8 @@ TEST_CASE("sums of a block of tiles stay in registers through the loop over the 
     CHECK(num_times(text, "tdpbusd\t") == sums);
     CHECK(num_times(text, "tilestored\t") == sums);
     CHECK(num_times(text, "tileloadd\t") == block.loads);
+    // They begin in their registers.
+    CHECK(num_times(text, "tilezero\t") == sums);
     CHECK(num_times(text, "ldtilecfg\t") == 1);
     CHECK(num_times(text, "tilerelease") == 1);
   }
@@ -176,6 +178,7 @@ TEST_CASE("more sums than registers are brought and taken away by each product o
     const std::string text = assembly(s);
     CHECK(num_times(text, "tdpbssd\t") == r * v);
     CHECK(num_times(text, "tilestored\t") == r * v);
+    CHECK(num_times(text, "tilezero\t") == 0);
   }
 }
 
