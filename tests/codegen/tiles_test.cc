@@ -182,6 +182,27 @@ TEST_CASE("more sums than registers are brought and taken away by each product o
   }
 }
 
+TEST_CASE("tiles of random sizes, blocks and loops are the interpreter's") {
+  const Types types[] = {kS8S8, kS8U8, kU8S8, kU8U8, kHalves};
+  for (int i = 0; i < num_cases(12); ++i) {
+    Rng rng(first_seed(), static_cast<uint64_t>(i));
+    const auto draw = [&](int64_t low, int64_t high) {
+      return static_cast<int>(rng.between(low, high));
+    };
+    const Types& t = types[draw(0, 4)];
+    const Tiling how{
+        .rows = draw(4, 16), .depth = 8 * draw(1, 2) * t.group, .r = draw(1, 4), .v = draw(1, 4)};
+    const Shape shape{how.rows * how.r * draw(1, 2), 16 * how.v * draw(1, 2),
+                      how.depth * draw(1, 4)};
+    const Program base = parse_or_die(product(t, shape));
+    schedule::Schedule s(base, schedule::Verify::kEachStep);
+    const Loops loops = tile(s, s.blocks().front(), t, how);
+    if (rng.chance(0.5)) REQUIRE_OK(s.reorder({loops.r, loops.v, loops.step}));
+    if (rng.chance(0.5)) REQUIRE_OK(s.parallel(loops.rows));
+    check(base, s.program(), static_cast<uint64_t>(i), t.group == 2 ? "+amx-bf16" : "+amx-int8");
+  }
+}
+
 TEST_CASE("one step of the depth, and one tile in all, need no loop") {
   for (const Shape& shape : {Shape{32, 32, 64}, {16, 16, 64}}) {
     const Program base = parse_or_die(product(kU8U8, shape));
