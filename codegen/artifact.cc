@@ -7,7 +7,7 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 /// Of blocks; what every GPU with clusters takes.
 constexpr int64_t kMaxCluster = 8;
 
@@ -16,6 +16,7 @@ constexpr int64_t kMaxCluster = 8;
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr size_t kMaxParams = 256;
 constexpr size_t kMaxRank = 64;
+constexpr size_t kMaxTileFeatures = 8;
 
 Error malformed(std::string what) { return error(Diag::kArtifactMalformed, std::move(what)); }
 
@@ -27,6 +28,22 @@ bool is_identifier(std::string_view text) {
     if (!letter && !(c >= '0' && c <= '9')) return false;
   }
   return !(text[0] >= '0' && text[0] <= '9');
+}
+
+bool is_tile_feature(std::string_view name) {
+  return name.starts_with("amx-") && name.size() <= 16 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == name.npos;
+}
+
+Result<void> check_tile_features(const Artifact& artifact) {
+  const std::vector<std::string>& features = artifact.tile_features;
+  if (!features.empty() && artifact.kind != ArtifactKind::kCpuObject)
+    return malformed("only a CPU kernel has tile registers");
+  for (const std::string& name : features) {
+    if (!is_tile_feature(name)) return malformed("unknown feature of tile registers");
+  }
+  if (features.size() > kMaxTileFeatures) return malformed("too many features of tile registers");
+  return {};
 }
 
 bool has_sane_size(const ArtifactParam& param) {
@@ -299,6 +316,7 @@ Result<void> validate(const Artifact& artifact) {
     return malformed("a prepare entry, const inputs and prepared memory come together");
   if (prepares && artifact.kind != ArtifactKind::kCpuObject)
     return malformed("only a CPU kernel has a prepare entry");
+  PRUNERC_TRY_VOID(check_tile_features(artifact));
   return check_launches(artifact);
 }
 
@@ -312,6 +330,8 @@ std::string serialize(const Artifact& artifact) {
   writer.put_string(artifact.prepare_entry);
   writer.put_string(artifact.triple);
   writer.put_string(artifact.cpu);
+  writer.put(static_cast<uint64_t>(artifact.tile_features.size()));
+  for (const std::string& name : artifact.tile_features) writer.put_string(name);
   writer.put(static_cast<uint64_t>(artifact.params.size()));
   for (const ArtifactParam& param : artifact.params) write_param(writer, param);
   writer.put(static_cast<uint64_t>(artifact.launches.size()));
@@ -336,6 +356,9 @@ Result<Artifact> deserialize(std::string_view bytes) {
   artifact.prepare_entry = reader.get_string();
   artifact.triple = reader.get_string();
   artifact.cpu = reader.get_string();
+  const uint64_t num_features = reader.get_count(sizeof(uint64_t));
+  for (uint64_t i = 0; i < num_features; ++i)
+    artifact.tile_features.emplace_back(reader.get_string());
   const uint64_t num_params =
       reader.get_count(19);  // a parameter takes at least two counts and three bytes
   for (uint64_t i = 0; i < num_params; ++i) artifact.params.push_back(read_param(reader));

@@ -105,6 +105,9 @@ struct Artifact {
   std::string prepare_entry;
   std::string triple;  ///< "x86_64-unknown-linux-gnu"
   std::string cpu;     ///< the CPU or SM that the code was made for: "znver4", "sm_90a"
+  /// Of the CPU, if there are instructions on tile registers (AMX): LLVM's names, "amx-tile" first. A
+  /// process must ask the system for these registers before it runs the code.
+  std::vector<std::string> tile_features;
   std::vector<ArtifactParam>
       params;                    ///< in the order of the kernel's arguments, inputs before outputs
   std::vector<Launch> launches;  ///< of CUDA kinds, at least one; none for kCpuObject

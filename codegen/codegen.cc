@@ -5,8 +5,11 @@
 #include "codegen/hoist.h"
 #include "codegen/storage_plan.h"
 #include "ir/equal.h"
+#include "ir/tensor/intrinsic.h"
+#include "ir/visit.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace prunerc::codegen {
@@ -76,6 +79,26 @@ void add_params(const Program& program, Artifact* artifact) {
   }
 }
 
+// Of all functions: tile registers, and what multiplies them.
+std::vector<std::string> tile_features(const Lowered& lowered) {
+  std::set<std::string> products;
+  for (const LoweredFunction& function : lowered.functions) {
+    walk(
+        function.program.root(),
+        [&](Stmt s) {
+          const Loop* loop = s.as<Loop>();
+          const TensorIntrinsic* tensor = loop == nullptr ? nullptr : tile_product_of(*loop);
+          if (tensor != nullptr) products.insert(tensor->features.substr(1));  // behind a +
+          return tensor == nullptr;
+        },
+        [](Expr) {});
+  }
+  if (products.empty()) return {};
+  std::vector<std::string> out = {"amx-tile"};
+  out.insert(out.end(), products.begin(), products.end());
+  return out;
+}
+
 // Where a kernel's argument is: among the parameters, or in the workspace.
 LaunchArg launch_arg(const Program& program, const GpuStorage& storage, BufferId id) {
   const std::span<const BufferId> params = program.params();
@@ -99,6 +122,7 @@ Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
   artifact.entry = lowered.functions.front().symbol;
   artifact.triple = cpu.triple;
   artifact.cpu = cpu.cpu;
+  artifact.tile_features = tile_features(lowered);
   add_params(scheduled, &artifact);
   if (lowered.prepares()) {
     artifact.prepare_entry = lowered.functions.back().symbol;

@@ -47,7 +47,7 @@ constexpr CpuFeatures kCpuFeatures[] = {
     {"icelake-server", "avx2 avx512bw avx512vnni"},
     {"znver3", "avx2"},
     {"znver4", "avx2 avx512bw avx512vnni avx512bf16"},
-    {"sapphirerapids", "avx2 avx512bw avx512vnni avx512bf16 avxvnni"},
+    {"sapphirerapids", "avx2 avx512bw avx512vnni avx512bf16 avxvnni amx-tile amx-int8 amx-bf16"},
 };
 
 struct GpuRow {
@@ -359,6 +359,8 @@ bool has_feature(const Target& target, std::string_view name) {
   };
   if (target.kind != TargetKind::kCpu) return false;
   if (lists(target.llvm_features, ',', "-" + std::string(name))) return false;
+  // Without tile registers there is nothing that multiplies them.
+  if (name.starts_with("amx-") && lists(target.llvm_features, ',', "-amx-tile")) return false;
   if (lists(target.llvm_features, ',', "+" + std::string(name))) return true;
   for (const CpuFeatures& row : kCpuFeatures) {
     if (target.llvm_cpu == row.name) return lists(row.features, ' ', name);

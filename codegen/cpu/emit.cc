@@ -18,10 +18,6 @@ using llvm::Value;
 
 namespace {
 
-/// Loops are unrolled while the copies of one innermost statement stay below this: more would not
-/// fit the instruction cache and costs compile time in proportion.
-constexpr int64_t kMaxUnrolledCopies = 512;
-
 // Whether both lie in the workspace, one after the other at the same place.
 bool share_bytes(const StoragePlan& plan, BufferId a, BufferId b) {
   const auto x = plan.slots.find(a), y = plan.slots.find(b);
@@ -42,7 +38,8 @@ Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUn
       has_avx512_(unit.has_avx512),
       module_(module),
       context_(module.getContext()),
-      ir_(builder) {
+      ir_(builder),
+      has_tiles_(has_tile_products(program.root(), true)) {
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::MDNode*> scopes;
@@ -147,9 +144,7 @@ void Emitter::emit(Stmt s) {
   affine_memo_.clear();
   around_.push_back(s);
   visit(s, Overload{
-               [&](const Seq& n) {
-                 for (Stmt child : n.stmts) emit(child);
-               },
+               [&](const Seq& n) { emit_seq(n); },
                [&](const Loop& n) { emit_loop(n); },
                [&](const Block& n) {
                  status_ =
@@ -160,6 +155,18 @@ void Emitter::emit(Stmt s) {
                [&](const Alloc& n) { emit_alloc(n); },
            });
   around_.pop_back();
+}
+
+void Emitter::emit_seq(const Seq& seq) {
+  for (std::size_t i = 0; i < seq.stmts.size(); ++i) {
+    const Loop* next = i + 1 < seq.stmts.size() ? seq.stmts[i + 1].as<Loop>() : nullptr;
+    // Sums of tiles begin in their registers.
+    if (next != nullptr && status_.ok() && emit_tile_region(*next, seq.stmts[i])) {
+      ++i;
+    } else {
+      emit(seq.stmts[i]);
+    }
+  }
 }
 
 void Emitter::emit_if(const If& branch) {
@@ -228,6 +235,7 @@ void Emitter::emit_alloc(const Alloc& alloc) {
 
 void Emitter::emit_loop(const Loop& loop) {
   if (const std::optional<std::string_view> name = tensor_of(loop)) return emit_tensor(loop, *name);
+  if (emit_tile_region(loop)) return;
   const VarRanges::Mark mark = ranges_.mark();
   emit_loop_kind(loop);
   ranges_.rewind(mark);
@@ -267,7 +275,7 @@ void Emitter::emit_loop_kind(const Loop& loop) {
     case LoopKind::kVThreadY:
     case LoopKind::kVThreadZ: break;
   }
-  emit_serial(loop, extent);
+  emit_serial(loop, extent, [&] { emit(loop.body); });
 }
 
 llvm::MDNode* Emitter::loop_metadata(int64_t unroll) {
@@ -310,7 +318,7 @@ void Emitter::counted_loop(Value* extent, bool known_positive, int64_t unroll,
   affine_memo_.clear();
 }
 
-void Emitter::emit_serial(const Loop& loop, Value* extent) {
+void Emitter::emit_serial(const Loop& loop, Value* extent, const std::function<void()>& body) {
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   const int64_t hi = known != nullptr ? known->getSExtValue() - 1 : INT64_MAX;
   int64_t unroll = 1;
@@ -319,7 +327,7 @@ void Emitter::emit_serial(const Loop& loop, Value* extent) {
   }
   counted_loop(extent, known != nullptr, unroll, [&](Value* i) {
     bind_var(loop.var->id, i, 1, 0, hi);
-    emit(loop.body);
+    body();
   });
 }
 

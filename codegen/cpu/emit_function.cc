@@ -54,7 +54,9 @@ Result<void> Emitter::emit_entry(std::string_view symbol) {
   // Outside of parallel loops the first worker's part is used.
   worker_workspace_ = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), shared_workspace_,
                                                      static_cast<uint64_t>(plan_.workspace_bytes));
+  begin_tiles(program_.root());
   emit(program_.root());
+  end_tiles();
   ir_.CreateRet(ir_.getInt32(0));
   return status_;
 }
@@ -118,6 +120,7 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   const auto saved_buffers = buffers_;
   Value* const saved_shared = shared_workspace_;
   Value* const saved_worker = worker_workspace_;
+  const Tiles saved_tiles = tiles_;
   PRUNERC_CHECK(mask_ == nullptr, "parallel loops are not inside vectors");
   function_ = make_function("task." + std::to_string(num_tasks_functions_++), false);
   in_parallel_ = true;
@@ -140,7 +143,9 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   bind_var(loop.var->id, function_->getArg(0), 1, 0,
            known != nullptr ? known->getSExtValue() - 1 : INT64_MAX);
+  begin_tiles(loop.body);
   emit(loop.body);
+  end_tiles();
   ir_.CreateRetVoid();
 
   llvm::Function* task = std::exchange(function_, caller);
@@ -151,11 +156,14 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   buffers_ = saved_buffers;
   shared_workspace_ = saved_shared;
   worker_workspace_ = saved_worker;
+  tiles_ = saved_tiles;
   memo_.clear();
   affine_memo_.clear();
   Value* run = ir_.CreateLoad(ptr, launch_);  // the first field
   llvm::FunctionType* type =
       llvm::FunctionType::get(ir_.getInt32Ty(), {ptr, word, ptr, ptr}, false);
+  // This thread runs tasks, too.
+  release_tiles();
   Value* failed = ir_.CreateCall(type, run, {launch_, extent, task, closure});
   auto* give_up = llvm::BasicBlock::Create(context_, "", function_);
   auto* go_on = llvm::BasicBlock::Create(context_, "", function_);
@@ -163,6 +171,7 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   ir_.SetInsertPoint(give_up);
   ir_.CreateRet(failed);
   ir_.SetInsertPoint(go_on);
+  configure_tiles();
 }
 
 }  // namespace prunerc::codegen

@@ -74,6 +74,7 @@ void Emitter::emit_tensor(const Loop& loop, std::string_view name) {
   if (!found.ok()) return void(status_ = found.error());
   const TensorIntrinsic& tensor = **found;
   PRUNERC_CHECK(lanes_ == 0 && mask_ == nullptr, "tensor loops are not inside vectorized ones");
+  if (tensor.uses_tiles()) return emit_tile_nest(loop, tensor);
   const Known* known = nullptr;
   for (const Known& one : kKnown) known = one.call == tensor.call ? &one : known;
   if (known == nullptr) {

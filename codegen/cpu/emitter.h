@@ -2,6 +2,7 @@
 #ifndef PRUNERC_CODEGEN_CPU_EMITTER_H_
 #define PRUNERC_CODEGEN_CPU_EMITTER_H_
 
+#include "codegen/cpu/tile_registers.h"
 #include "codegen/storage_plan.h"
 #include "ir/arith/interval.h"
 #include "ir/builder.h"
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,7 +24,9 @@
 
 namespace llvm {
 class BasicBlock;
+class Constant;
 class Function;
+class GlobalVariable;
 class IRBuilderBase;
 class LLVMContext;
 class MDNode;
@@ -32,6 +36,10 @@ class Value;
 }  // namespace llvm
 
 namespace prunerc::codegen {
+
+/// Loops are unrolled while the copies of one innermost statement stay below this: more would not
+/// fit the instruction cache and costs compile time in proportion.
+inline constexpr int64_t kMaxUnrolledCopies = 512;
 
 /// A pointer or index that moves by a constant step per lane: base + stride * lane. `multiple`
 /// divides base (0: base is 0).
@@ -62,11 +70,12 @@ class Emitter {
  private:
   // emit.cc: functions, statements, loops.
   void emit(ir::Stmt s);
+  void emit_seq(const ir::Seq& seq);
   void emit_if(const ir::If& branch);
   void emit_alloc(const ir::Alloc& alloc);
   void emit_loop(const ir::Loop& loop);
   void emit_loop_kind(const ir::Loop& loop);
-  void emit_serial(const ir::Loop& loop, llvm::Value* extent);
+  void emit_serial(const ir::Loop& loop, llvm::Value* extent, const std::function<void()>& body);
   void emit_unrolled(const ir::Loop& loop, int64_t extent);
   void emit_vectorized(const ir::Loop& loop, int64_t extent);
   void emit_vector_chunk(const ir::Loop& loop, llvm::Value* base, int64_t multiple, int64_t active);
@@ -84,6 +93,20 @@ class Emitter {
   void emit_tensor(const ir::Loop& loop, std::string_view name);
   llvm::Value* load_tensor(const ir::TensorOperand& operand, const ir::TensorMatch::Operand& at,
                            llvm::Type* type);
+
+  // emit_tiles.cc: products in tile registers.
+  void call_tiles(unsigned id, std::initializer_list<llvm::Value*> args);
+  llvm::GlobalVariable* make_tile_config(llvm::Constant* bytes);
+  void begin_tiles(ir::Stmt body);
+  void configure_tiles();
+  void release_tiles();
+  void end_tiles();
+  bool emit_tile_region(const ir::Loop& loop, ir::Stmt fill = {});
+  void emit_tile_nest(const ir::Loop& nest, const ir::TensorIntrinsic& tensor);
+  void emit_tiles(const TileRegion& region);
+  void emit_tile_items(const TileRegion& region, const std::vector<TileItem>& items,
+                       const TilePlan& plan, std::size_t* next);
+  void move_tile(unsigned id, int reg, const TilePlace& place);
 
   // emit_store.cc: stores and reductions.
   void emit_store(const ir::Store& store);
@@ -207,6 +230,13 @@ class Emitter {
   llvm::Value* worker_workspace_ = nullptr;
   llvm::Value* launch_ = nullptr;
   bool in_parallel_ = false;
+  bool has_tiles_ = false;  // in any function
+  /// The tile registers of the function being emitted.
+  struct Tiles {
+    llvm::GlobalVariable* config = nullptr;  // what its begin sets; null: nothing
+    TileConfig sizes{};                      // what that will say
+  };
+  Tiles tiles_;
   int num_tasks_functions_ = 0;
   int64_t unrolled_copies_ = 1;
 

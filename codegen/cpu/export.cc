@@ -395,7 +395,8 @@ std::string cpu_library_source(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
   PRUNERC_CHECK(artifact.kind == ArtifactKind::kCpuObject,
                 "only a CPU's object is a CPU's library");
-  const std::vector<CpuFeature> features = needed_features(library.cpu_features);
+  const std::vector<CpuFeature> features =
+      needed_features(library.cpu_features, artifact.tile_features);
   std::string out = fmt::format(
       "// {}.\n// Generated; to be compiled with the kernel: cc -shared -fPIC -pthread this.c "
       "kernel.s\n"
@@ -413,7 +414,9 @@ std::string cpu_library_source(const CpuLibrary& library) {
       "\n#define PR_NUM_THREADS {}\n#define PR_WORKSPACE_BYTES INT64_C({})\n"
       "#define PR_WORKSPACE_BYTES_PER_WORKER INT64_C({})\n",
       library.info.num_threads, artifact.workspace_bytes, artifact.workspace_bytes_per_worker);
-  out += fmt::format("#define PR_NUM_CONSTANTS {}\n", arguments_of(library, true).params.size());
+  out += fmt::format("#define PR_NUM_CONSTANTS {}\n#define PR_USES_TILES {}\n",
+                     arguments_of(library, true).params.size(),
+                     artifact.tile_features.empty() ? 0 : 1);
   if (has_constants(artifact)) {
     out += fmt::format(
         "#define PR_PREPARE {}\n#define PR_PREPARE_NAME \"{}_prepare\"\n"

@@ -187,6 +187,11 @@ Artifact net_artifact(const NetParts& parts, std::string entry) {
     whole.workspace_bytes_per_worker =
         std::max(whole.workspace_bytes_per_worker, kernel->workspace_bytes_per_worker);
     whole.stack_bytes = std::max(whole.stack_bytes, kernel->stack_bytes);
+    for (const std::string& name : kernel->tile_features) {
+      if (std::find(whole.tile_features.begin(), whole.tile_features.end(), name) ==
+          whole.tile_features.end())
+        whole.tile_features.push_back(name);
+    }
   }
   for (const NetPlan& plan : parts.plans) {
     int64_t most = 0;

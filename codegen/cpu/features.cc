@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kA = CpuidRegister::kEax, kB = CpuidRegister::kEbx, kC = CpuidRegister::kEcx,
                kD = CpuidRegister::kEdx;
-constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kApx = uint64_t{1} << 19;
+constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000, kApx = uint64_t{1} << 19;
 constexpr uint32_t kExtended = 0x80000001;
 
 // Source: Intel 64 and IA-32 Software Developer's Manual, CPUID; AMD64 Programmer's Manual 3, E.3.
@@ -53,14 +53,25 @@ constexpr CpuFeature kFeatures[] = {
     {"egpr", 7, 1, kD, 21, kApx},
 };
 
+constexpr CpuFeature kTileFeatures[] = {
+    {"amx-tile", 7, 0, kD, 24, kTiles},
+    {"amx-int8", 7, 0, kD, 25, kTiles},
+    {"amx-bf16", 7, 0, kD, 22, kTiles},
+};
+
 }  // namespace
 
-std::vector<CpuFeature> needed_features(const std::vector<std::string>& enabled) {
+std::vector<CpuFeature> needed_features(const std::vector<std::string>& enabled,
+                                        const std::vector<std::string>& tiles) {
   std::vector<CpuFeature> needed;
-  for (const CpuFeature& feature : kFeatures) {
-    if (std::find(enabled.begin(), enabled.end(), feature.name) != enabled.end())
-      needed.push_back(feature);
-  }
+  const auto add = [&](const auto& table, const std::vector<std::string>& names) {
+    for (const CpuFeature& feature : table) {
+      if (std::find(names.begin(), names.end(), feature.name) != names.end())
+        needed.push_back(feature);
+    }
+  };
+  add(kFeatures, enabled);
+  add(kTileFeatures, tiles);
   return needed;
 }
 

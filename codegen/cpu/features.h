@@ -21,9 +21,10 @@ struct CpuFeature {
 };
 
 /// Those of LLVM's features that code can depend on without having asked for them by name, in a
-/// fixed order. What LLVM emits only for intrinsics that we never write (AES, AMX, random numbers)
-/// is no need.
-std::vector<CpuFeature> needed_features(const std::vector<std::string>& enabled);
+/// fixed order; behind them those of `tiles`. What LLVM emits only for intrinsics is no need: AES and
+/// random numbers we never write, and what uses tile registers (AMX) says so (Artifact::tile_features).
+std::vector<CpuFeature> needed_features(const std::vector<std::string>& enabled,
+                                        const std::vector<std::string>& tiles = {});
 
 }  // namespace prunerc::codegen
 

@@ -2,6 +2,7 @@
 // tables and arguments.c; behind it, where it was tuned for several threads, pool.c, and the exported
 // functions. A net that was compiled for several sizes has a kernel for each combination of them, whose
 // number is `sizes`; others have the kernel number 0. Built without flags for a CPU, so that it runs where the kernel does not.
+// PR_USES_TILES: the kernel uses tile registers (AMX).
 
 enum { PR_DLPACK_CPU = 1, PR_DLPACK_CUDA_HOST = 3, PR_DLPACK_ROCM_HOST = 11 };
 enum { PR_MXCSR = 0x1f80, PR_MXCSR_FLAGS = 0x3f };  // what a process starts with
@@ -62,10 +63,24 @@ static int pr_say_missing(void) {
   return pr_fail(PRUNERC_ERROR_CPU, "the code needs %s, which this CPU lacks", names);
 }
 
+// The system keeps tile registers for the threads of a process that has asked for them, once; a
+// forked child may use them, too.
+static int pr_ask_for_tiles(void) {
+#if PR_USES_TILES
+  enum { PR_ARCH_REQ_XCOMP_PERM = 0x1023, PR_TILE_DATA = 18 };
+  if (syscall(SYS_arch_prctl, PR_ARCH_REQ_XCOMP_PERM, PR_TILE_DATA) != 0)
+    return pr_fail(PRUNERC_ERROR_CPU,
+                   "the code needs amx-tile, which the system does not let this process use%s",
+                   errno == ENOSPC ? ": a thread's signal stack is too small" : "");
+#endif
+  return PR_OK;
+}
+
 static int pr_check_cpu(void) {
   static _Atomic int is_fine;
   if (atomic_load_explicit(&is_fine, memory_order_relaxed)) return PR_OK;
-  const int code = pr_say_missing();
+  int code = pr_say_missing();
+  if (code == PR_OK) code = pr_ask_for_tiles();
   if (code == PR_OK) atomic_store_explicit(&is_fine, 1, memory_order_relaxed);
   return code;
 }

@@ -57,8 +57,8 @@ Result<TensorOperand> parse_operand(std::string_view s) {
     out.strides.push_back(stride);
   }
   s = trimmed(s.substr(close + 1));
-  if (s == "shared") {
-    out.in_shared = true;
+  if (s == "shared" || s == "tile") {
+    (s == "tile" ? out.in_tile : out.in_shared) = true;
     out.registers = 0;
     return out;
   }
@@ -129,15 +129,18 @@ Result<void> check_description(TensorIntrinsic& t) {
       operand.buffer = id;
       operand.is_output = buffer.role == BufferRole::kOutput;
       const std::size_t rank = buffer.shape.size();
-      const bool fits =
-          operand.in_shared || (operand.fragment.num_inputs() == 2 &&
-                                operand.fragment.num_outputs() == static_cast<int>(rank));
+      const bool fits = operand.in_shared || operand.in_tile ||
+                        (operand.fragment.num_inputs() == 2 &&
+                         operand.fragment.num_outputs() == static_cast<int>(rank));
       if (operand.strides.size() != rank || !fits) {
         return malformed(t.name + ": operand " + operand.name + " has another rank");
       }
     }
     if (!operand.buffer.valid()) {
       return malformed(t.name + ": the description has no parameter '" + operand.name + "'");
+    }
+    if (operand.in_tile != t.operands.front().in_tile) {
+      return malformed(t.name + ": all operands are in tile registers, or none");
     }
   }
   return {};
@@ -163,10 +166,34 @@ Result<void> check_implementation(const TensorIntrinsic& t) {
   return malformed(t.name + ": the implementation has the same parameters, as [lane, register]");
 }
 
+// All but the proofs that its programs are sound.
+Result<TensorIntrinsic> read_tensor(std::string_view text) {
+  TensorIntrinsic out;
+  bool described = false;
+  while (!described) {
+    if (text.empty()) return malformed("the text ends before 'describes'");
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    described = line == "describes";
+    if (!described) PRUNERC_TRY_VOID(header_line(line, out));
+  }
+  constexpr std::string_view kImplements = "\nimplements\n";
+  const std::size_t end = std::min(text.find(kImplements), text.size());
+  PRUNERC_TRY(out.description, parse(text.substr(0, end)));
+  PRUNERC_TRY_VOID(check_description(out));
+  if (end == text.size()) return out;
+  PRUNERC_TRY(out.implementation, parse(text.substr(end + kImplements.size())));
+  PRUNERC_TRY_VOID(check_implementation(out));
+  return out;
+}
+
+// A test proves each of them: a program that wants one would wait for the proofs of all.
 std::vector<TensorIntrinsic> load_registry() {
   std::vector<TensorIntrinsic> out;
   for (const std::string& text : tensor_texts()) {
-    Result<TensorIntrinsic> one = parse_tensor(text);
+    Result<TensorIntrinsic> one = read_tensor(text);
     PRUNERC_CHECK(one.ok(), "every registered text is read by a test");
     out.push_back(std::move(one).value());
   }
@@ -184,26 +211,9 @@ std::string TensorIntrinsic::needs() const {
 }
 
 Result<TensorIntrinsic> parse_tensor(std::string_view text) {
-  TensorIntrinsic out;
-  bool described = false;
-  while (!described) {
-    if (text.empty()) return malformed("the text ends before 'describes'");
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty()) continue;
-    described = line == "describes";
-    if (!described) PRUNERC_TRY_VOID(header_line(line, out));
-  }
-  constexpr std::string_view kImplements = "\nimplements\n";
-  const std::size_t end = std::min(text.find(kImplements), text.size());
-  PRUNERC_TRY(out.description, parse(text.substr(0, end)));
+  PRUNERC_TRY(TensorIntrinsic out, read_tensor(text));
   PRUNERC_TRY_VOID(verify(out.description));
-  PRUNERC_TRY_VOID(check_description(out));
-  if (end == text.size()) return out;
-  PRUNERC_TRY(out.implementation, parse(text.substr(end + kImplements.size())));
-  PRUNERC_TRY_VOID(verify(out.implementation));
-  PRUNERC_TRY_VOID(check_implementation(out));
+  if (out.implementation.defined()) PRUNERC_TRY_VOID(verify(out.implementation));
   return out;
 }
 
@@ -230,6 +240,13 @@ std::optional<std::string_view> tensor_of(const Loop& loop) {
     }
   }
   return std::nullopt;
+}
+
+const TensorIntrinsic* tile_product_of(const Loop& loop) {
+  const std::optional<std::string_view> name = tensor_of(loop);
+  if (!name) return nullptr;
+  const Result<const TensorIntrinsic*> found = find_tensor(*name);
+  return found.ok() && (*found)->uses_tiles() ? *found : nullptr;
 }
 
 }  // namespace prunerc::ir

@@ -29,6 +29,8 @@ struct TensorOperand {
   bool splat = false;
   /// In shared memory, where all lanes read it together: no lane holds any of it.
   bool in_shared = false;
+  /// In a tile register, which memory is loaded into and stored from as rows: no lane holds any of it.
+  bool in_tile = false;
   /// Elements that one lane holds.
   int registers = 1;
   /// (lane, register) -> element of the description's buffer. A bijection, unless splat.
@@ -49,7 +51,7 @@ struct TensorOperand {
 ///     implements
 ///     program lanes(A: u8[16, 4], B: i8[16, 4]) -> (C: i32[16, 1]) { ... }
 ///
-/// `operand A [*, *] shared` has no fragment. A stride is a number or `*` (any). `rounds WORD` says
+/// `operand A [*, *] shared` has no fragment, nor has `operand A [*, 4, 1] tile`. A stride is a number or `*` (any). `rounds WORD` says
 /// that operands are rounded to another type on the way in, so that the description is not exact.
 /// `slots 12`: the instructions take as long as 1.2 multiply-adds of that many lanes.
 struct TensorIntrinsic {
@@ -70,6 +72,8 @@ struct TensorIntrinsic {
   const Store& store() const;  // what the block does, its init aside
   /// "cpu with +avx512vnni".
   std::string needs() const;
+  /// Its operands are in tile registers (AMX).
+  bool uses_tiles() const { return !operands.empty() && operands.front().in_tile; }
 };
 
 /// Errors: TensorText, those of parse and IndexMap::parse.
@@ -87,6 +91,8 @@ inline constexpr std::string_view kTensorAttr = "tensor_";
 std::string tensor_attr(const TensorIntrinsic& intrinsic);
 /// The name in such an attribute, if the loop has one.
 std::optional<std::string_view> tensor_of(const Loop& loop);
+/// The intrinsic, if it is one of tile registers; null for all other loops.
+const TensorIntrinsic* tile_product_of(const Loop& loop);
 
 /// Where an intrinsic's operands are in a loop nest.
 struct TensorMatch {

@@ -1,5 +1,6 @@
 // Is a loop nest what an intrinsic describes? The order of loops and of commutative operands is
-// free; all else must agree, strides included, or the instruction would read other elements.
+// free; all else must agree, strides included, or the instruction would read other elements. An output
+// is read and written as a whole, so that its elements must be different ones.
 #include "ir/arith/linear.h"
 #include "ir/map.h"
 #include "ir/query.h"
@@ -7,7 +8,10 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace prunerc::ir {
 namespace {
@@ -162,6 +166,9 @@ class Matcher {
     std::vector<int64_t> strides;
     if (!split(buffer, now, &strides)) return false;
     if (!strides_fit(operand, wanted_indices, buffer, strides)) return false;
+    if (operand.is_output && !are_digits(strides)) {
+      return fail("elements of '" + std::string(buffer.name) + "' lie over each other");
+    }
     note_dims(wanted_indices, strides, &now);
     operands_[at] = std::move(now);
     return true;
@@ -252,6 +259,27 @@ class Matcher {
       return fail("'" + std::string(buffer.name) + "' moves by " + std::to_string(found) +
                   " elements along '" + std::string(loop.var->name) + "' where operand " +
                   operand.name + " needs " + (wanted < 0 ? "a stride" : std::to_string(wanted)));
+    }
+    return true;
+  }
+
+  // No two iterations of the loops with a stride are at one element: each stride reaches beyond what
+  // the smaller ones span.
+  bool are_digits(const std::vector<int64_t>& strides) const {
+    std::vector<std::pair<int64_t, int64_t>> digits;
+    for (std::size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] == 0) continue;
+      if (strides[i] == INT64_MIN) return false;
+      digits.emplace_back(std::abs(strides[i]), nest_.loops[i].extent);
+    }
+    std::sort(digits.begin(), digits.end());
+    int64_t span = 0;
+    for (const auto& [stride, extent] : digits) {
+      int64_t more = 0;
+      if (stride <= span || __builtin_mul_overflow(stride, extent - 1, &more) ||
+          __builtin_add_overflow(span, more, &span)) {
+        return false;
+      }
     }
     return true;
   }

@@ -35,6 +35,7 @@ program lanes(A: i8[4, 4], B: i8[4, 4]) -> (C: i32[4, 1]) {
 
 std::vector<std::string> cpu_tensor_texts() {
   std::vector<std::string> out = x86_tensor_texts();
+  for (std::string& text : amx_tensor_texts()) out.push_back(std::move(text));
   out.emplace_back(kArm);
   return out;
 }

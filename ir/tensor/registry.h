@@ -11,6 +11,7 @@ namespace prunerc::ir {
 
 std::vector<std::string> cpu_tensor_texts();
 std::vector<std::string> x86_tensor_texts();
+std::vector<std::string> amx_tensor_texts();
 std::vector<std::string> cuda_tensor_texts();
 std::vector<std::string> ldmatrix_tensor_texts();
 std::vector<std::string> wgmma_tensor_texts();

@@ -1,5 +1,7 @@
 #include "runtime/cpu/host.h"
 
+#include "runtime/cpu/tiles.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -101,8 +103,11 @@ HostIsa host_isa() {
   for (const char* name : kFeatures) {
     const auto found = features.find(name);
     if (found == features.end()) continue;
+    // The CPU may have tile registers that the system does not let this process use.
+    const bool is_tile = std::string_view(name).starts_with("amx-");
+    const bool has = found->second && (!is_tile || allow_tiles());
     if (!isa.llvm_features.empty()) isa.llvm_features += ',';
-    isa.llvm_features += (found->second ? "+" : "-") + std::string(name);
+    isa.llvm_features += (has ? "+" : "-") + std::string(name);
   }
   isa.llvm_features += hidden_features(isa.llvm_cpu, [&](std::string_view name) {
     const auto found = features.find(name);

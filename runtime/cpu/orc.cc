@@ -1,5 +1,7 @@
 #include "runtime/cpu/orc.h"
 
+#include "runtime/cpu/tiles.h"
+
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
@@ -183,6 +185,12 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   };
   if (artifact.kind != codegen::ArtifactKind::kCpuObject) return refuse("not a CPU object");
   PRUNERC_TRY_VOID(codegen::validate(artifact));
+  if (!artifact.tile_features.empty() && !allow_tiles()) {
+    std::string missing;
+    for (const std::string& name : artifact.tile_features)
+      missing += (missing.empty() ? "" : ", ") + name;
+    return error(Diag::kCpuFeatures, std::move(missing));
+  }
 
   std::string failure;
   Linker* const host = linker(&failure);

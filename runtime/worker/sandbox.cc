@@ -156,6 +156,9 @@ void allow_computing() {
   filter.answer({SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_gettid, SYS_getpid,
                  SYS_getrandom},
                 SECCOMP_RET_ALLOW);
+  // Tile registers, which a kernel that uses them is loaded with.
+  constexpr uint32_t kRequestPermission = 0x1023;
+  filter.answer_unless(SYS_arch_prctl, 0, {kRequestPermission}, SECCOMP_RET_TRAP);
   // raise() is for oneself.
   filter.answer_unless(SYS_tgkill, 0, {static_cast<uint32_t>(getpid())}, SECCOMP_RET_TRAP);
   filter.install();

@@ -3,6 +3,7 @@
 #include "codegen/subprocess.h"
 #include "ir/interp/interpreter.h"
 #include "ir/printer.h"
+#include "runtime/cpu/tiles.h"
 #include "runtime/kernel.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
@@ -84,6 +85,8 @@ Result<std::string> link_shared(const std::string& object) {
 }  // namespace
 
 Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
+  if (!artifact.tile_features.empty() && !runtime::allow_tiles())
+    return error(Diag::kCpuFeatures, artifact.tile_features.front());
   PRUNERC_TRY(const std::string bytes, link_shared(artifact.bytes));
   std::string path = scratch_path("kernel-XXXXXX");
   const int file = mkstemp(path.data());

@@ -4,6 +4,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace prunerc::codegen {
 namespace {
 
@@ -81,6 +85,23 @@ TEST_CASE("a prepare entry survives a round trip, and comes with const inputs al
     a.prepare_entry.clear();
     a.params[0].is_const = false;
   }));
+}
+
+TEST_CASE("features of tile registers survive a round trip, and are a CPU's") {
+  Artifact artifact = example();
+  artifact.tile_features = {"amx-tile", "amx-int8"};
+  const Result<Artifact> back = deserialize(serialize(artifact));
+  REQUIRE(back.ok());
+  CHECK(*back == artifact);
+  const auto refused = [](Artifact made, std::vector<std::string> features) {
+    made.tile_features = std::move(features);
+    return !validate(made).ok() && !deserialize(serialize(made)).ok();
+  };
+  CHECK(refused(example(), {"avx2"}));
+  CHECK(refused(example(), {""}));
+  CHECK(refused(example(), {"amx-tile", "amx-\"\n"}));
+  CHECK(refused(example(), std::vector<std::string>(9, "amx-tile")));
+  CHECK(refused(cuda_example(), {"amx-tile"}));
 }
 
 TEST_CASE("launches survive a round trip through bytes, cut or damaged ones never crash") {

@@ -1,6 +1,7 @@
 #include "runtime/cpu/device.h"
 
 #include "runtime/clock.h"
+#include "runtime/cpu/tiles.h"
 #include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
@@ -160,6 +161,26 @@ TEST_CASE("what preparing and running must not do is found") {
     CHECK(result.detail.find(verdict.detail) != std::string::npos);
     CHECK(works(device));
   }
+}
+
+TEST_CASE("a kernel that names tile registers gets them in its worker, or is refused there") {
+  codegen::Artifact artifact = test_artifact("uses_tiles");
+  artifact.tile_features = {"amx-tile"};
+  CpuDevice device(test_options(2));
+  const Measurement result = device.run(test_job(artifact)).measurement;
+  INFO(to_string(result.status) << ": " << result.detail);
+  if (allow_tiles()) {
+    CHECK(result.ok());
+  } else {
+    CHECK(result.status == MeasureStatus::kBuildError);
+    CHECK(result.detail == "the code needs amx-tile, which this CPU lacks");
+  }
+  // One that does not say so dies of its first instruction, whether or not this process may.
+  artifact.tile_features.clear();
+  CpuDevice fresh(test_options(2));
+  const Measurement died = fresh.run(test_job(artifact)).measurement;
+  CHECK(died.status == MeasureStatus::kCrash);
+  CHECK(died.detail.find("SIGILL") != std::string::npos);
 }
 
 TEST_CASE("a kernel that hangs is killed at the limit") {

@@ -2,6 +2,7 @@
 
 #include "ir/support/hash.h"
 #include "runtime/cpu/limits.h"
+#include "runtime/cpu/tiles.h"
 #include "runtime/fill.h"
 
 #include <catch2/catch.hpp>
@@ -30,6 +31,14 @@ TEST_CASE("the host's description is plausible and reads back from its text") {
   CHECK(*back == target);
   CHECK(host_model_name().find("thread") != std::string::npos);
   CHECK(host_name() == host_model_name() + " (" + target.llvm_cpu + ")");
+}
+
+TEST_CASE("the host has tile registers only if the system lets this process use them") {
+  const ir::Target target = host_target();
+  for (const char* name : {"amx-tile", "amx-int8", "amx-bf16"})
+    CHECK((!ir::has_feature(target, name) || allow_tiles()));
+  CHECK(allow_tiles() == allow_tiles());
+  if (!ir::has_feature(target, "amx-tile")) CHECK_FALSE(ir::has_feature(target, "amx-int8"));
 }
 
 TEST_CASE("what a virtual machine hides of its CPU is not compiled for") {

@@ -196,6 +196,26 @@ int32_t kills_its_parent(void* const* args, void*, const PrunercLaunch*) {
   return 0;
 }
 
+int32_t moves_its_thread_pointer(void* const* args, void*, const PrunercLaunch*) {
+  system_call(158, 0x1002);  // arch_prctl(ARCH_SET_FS)
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+// On each thread: one register of 16 rows of 64 bytes.
+int32_t uses_tiles(void* const* args, void*, const PrunercLaunch* launch) {
+  return launch->parallel_for(
+      launch, 10,
+      [](int64_t task, int32_t, void* closure) {
+        alignas(64) unsigned char config[64] = {1};
+        config[16] = 64;
+        config[48] = 16;
+        asm volatile("ldtilecfg (%0)\n\ttilezero %%tmm0\n\ttilerelease" : : "r"(config) : "memory");
+        add_one(static_cast<void* const*>(closure), task * kSize / 10, (task + 1) * kSize / 10);
+      },
+      const_cast<void**>(args));
+}
+
 int32_t raises_its_limits(void* const* args, void*, const PrunercLaunch*) {
   const long none[2] = {-1, -1};
   system_call(160, 1, reinterpret_cast<long>(none));  // setrlimit(RLIMIT_FSIZE)

@@ -45,7 +45,8 @@ TEST_CASE("every registered text is an intrinsic with a name of its own") {
        {"x86_vpdpbusd_16x4", "x86_vdpbf16ps_16x2", "arm_sdot_4x4", "wmma_16x16x16_f16",
         "wmma_16x16x16_bf16", "wmma_16x16x16_s8", "mma_m16n8k16_f16", "mma_m16n8k16_bf16",
         "mma_m16n8k8_tf32", "mma_m16n8k32_s8", "ldmatrix_x4_f16", "wgmma_m64n128k16_f16",
-        "wgmma_m64n256k16_bf16", "wgmma_m64n64k8_tf32", "wgmma_m64n96k32_s8"}) {
+        "wgmma_m64n256k16_bf16", "wgmma_m64n64k8_tf32", "wgmma_m64n96k32_s8",
+        "x86_tdpbssd_16x16x64", "x86_tdpbf16ps_4x16x16"}) {
     CHECK(names.count(name) == 1);
   }
 }
@@ -104,14 +105,14 @@ TEST_CASE("lanes that compute as the implementation says hold what the descripti
     CHECK(first_difference({held(t, *output, whole[0])}, lanes).empty());
     ++checked;
   }
-  CHECK(checked == 20);  // all but ldmatrix and wgmma
+  CHECK(checked == 20);  // all but ldmatrix, wgmma and tiles
 }
 
 TEST_CASE("fragments hold each element once, or once in every lane") {
   for (const TensorIntrinsic& t : tensor_intrinsics()) {
     for (const TensorOperand& operand : t.operands) {
       INFO(t.name << " " << operand.name);
-      if (operand.in_shared) continue;
+      if (operand.in_shared || operand.in_tile) continue;
       const std::vector<int64_t> shape = shape_of(t, operand);
       std::map<std::vector<int64_t>, int> times;
       for (int64_t lane = 0; lane < t.lanes; ++lane) {

@@ -42,7 +42,9 @@ Result<std::vector<const TensorIntrinsic*>> wanted(const MappingOptions& options
   const std::string_view family = target.kind == ir::TargetKind::kCpu ? "cpu" : "cuda";
   std::vector<const TensorIntrinsic*> out;
   for (const TensorIntrinsic& one : ir::tensor_intrinsics()) {
-    if (one.family == family) out.push_back(&one);
+    // Products of tiles sum over two variables, the groups and what is in one: few operators do. There
+    // is one for each number of rows, to be asked for by name.
+    if (one.family == family && !one.uses_tiles()) out.push_back(&one);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // Loops that index small stack buffers are unrolled, so that these become registers.
-// Before: a tile may be indexed by serial loops. After: as far as code stays small, by none.
+// Before: a tile may be indexed by serial loops. After: as far as code stays small, by none. What
+// tile registers of the CPU are loaded from is memory.
 //     alloc T { for i in 4 { T[i] = 0f32 }  .. }
 // ~>  alloc T { for i in 4 unrolled { T[i] = 0f32 }  .. }
 #include "codegen/lower/analysis/statements.h"
@@ -42,6 +43,10 @@ struct TileLoops {
     }
   }
 
+  bool touches(Stmt s) const {
+    return stored_buffers(s).count(buffer) != 0 || loaded_buffers(s).count(buffer) != 0;
+  }
+
   void expr(Expr e) {
     walk(e, [&](Expr x) {
       if (const Load* load = x.as<Load>()) access(load->buffer, load->indices);
@@ -51,6 +56,7 @@ struct TileLoops {
 
   void stmt(Stmt s) {
     if (const Loop* loop = s.as<Loop>()) {
+      if (tile_product_of(*loop) != nullptr && touches(s)) ok = false;
       loops.push_back(loop);
       stmt(loop->body);
       loops.pop_back();
