@@ -84,7 +84,7 @@ class TileRule {
     width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
     if (narrow_) {
       width_ = narrow_->lanes;
-      PRUNERC_TRY_VOID(split_groups(&facts, &*axes));
+      PRUNERC_TRY_VOID(split_groups(&facts));
     }
     std::vector<int> packed;
     if (variant_.pack) packed = panels(context_.program(), *facts.block, *axes);
@@ -138,8 +138,8 @@ class TileRule {
 
   bool uses_tiles() const { return narrow_ && narrow_->is_tile(); }
 
-  // What an instruction has of k, and of rows: what is left of their axes counts in instructions.
-  Result<void> split_groups(BlockFacts* facts, TileAxes* axes) {
+  // What an instruction has of k: what is left of the axis counts in instructions.
+  Result<void> split_groups(BlockFacts* facts) {
     for (Axis& axis : facts->reduce) {
       if (axis.iter != narrow_->depth.iter) continue;
       std::vector<Int> factors = {Int(-1), Int(narrow_->group)};
@@ -149,15 +149,28 @@ class TileRule {
       axis.extent = ceil_div(axis.extent, narrow_->step);
       groups_.assign(parts.begin() + 1, parts.end());
     }
-    if (!uses_tiles()) return {};
-    if (!axes->row || axes->row->iter != narrow_->row.iter) {
-      return error(Diag::kUnsupported, std::string("rows of matrix tiles along another axis"));
+    return {};
+  }
+
+  // What it has of rows and columns. Whole ones alone: what is left is guarded by the tile, outside of the
+  // instruction.
+  Result<void> split_instruction(TileAxes* axes) {
+    const auto split = [&](Axis* axis, int64_t size) -> Result<void> {
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(axis->loop, {Int(-1), Int(size)}));
+      axis->loop = parts[0];
+      axis->extent = ceil_div(axis->extent, size);
+      instruction_.push_back(parts[1]);
+      return {};
+    };
+    if (uses_tiles()) {
+      if (!axes->row || axes->row->iter != narrow_->row.iter) {
+        return error(Diag::kUnsupported, std::string("rows of matrix tiles along another axis"));
+      }
+      PRUNERC_TRY_VOID(split(&*axes->row, narrow_->rows));
     }
-    PRUNERC_TRY(const std::vector<LoopId> parts,
-                context_.schedule.split(axes->row->loop, {Int(-1), Int(narrow_->rows)}));
-    axes->row->loop = parts[0];
-    axes->row->extent = ceil_div(axes->row->extent, narrow_->rows);
-    instruction_ = {parts[1]};
+    PRUNERC_TRY_VOID(split(&axes->vector, narrow_->lanes));
+    instruction_.insert(instruction_.end(), groups_.begin(), groups_.end());
     return {};
   }
 
@@ -325,21 +338,14 @@ class TileRule {
     return {};
   }
 
-  Result<void> split_axes(const TileAxes& axes) {
-    const int64_t units = ceil_div(axes.vector.extent, width_);
+  Result<void> split_axes(TileAxes axes) {
+    const int64_t columns = axes.vector.extent, rows = axes.row ? axes.row->extent : 0;
+    const int64_t units = ceil_div(columns, width_);
+    if (narrow_) PRUNERC_TRY_VOID(split_instruction(&axes));
     const RegisterTile tile = register_tile(context_.target, narrow_, transposes_, units,
                                             axes.row ? axes.row->extent : 0);
-    Axis vectors = axes.vector;
-    if (narrow_) {
-      // Whole ones alone: what is left is guarded by the vector, outside of the instruction.
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  context_.schedule.split(vectors.loop, {Int(-1), Int(width_)}));
-      vectors.loop = parts[0];
-      instruction_.push_back(parts[1]);
-      instruction_.insert(instruction_.end(), groups_.begin(), groups_.end());
-    }
-    PRUNERC_TRY(vector_, tile_axis(context_, vectors, units, tile.vectors,
-                                   preferred_tasks(context_, axes.vector.extent, true, variant_),
+    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, tile.vectors,
+                                   preferred_tasks(context_, columns, true, variant_),
                                    tile.most_vectors, narrow_ ? 0 : width_));
     if (!axes.row) return {};
     if (has_chain_rows()) {
@@ -349,7 +355,6 @@ class TileRule {
       row_ = TiledAxis{parts[0], parts[1], {parts[2]}, factors[2].value};
       return {};
     }
-    const int64_t rows = axes.row->extent * (uses_tiles() ? narrow_->rows : 1);
     PRUNERC_TRY(row_,
                 tile_axis(context_, *axes.row, axes.row->extent, tile.accumulators / vector_.size,
                           preferred_tasks(context_, rows, false, variant_), tile.most_rows, 0));
