@@ -171,9 +171,9 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     pass.setup += select(cost.in_loop, 0, uops * (cost.reads + store * cost.writes) * runs);
     if (!a.is_read || !a.is_write) continue;
     if (is_matrix_tile(nest)) {
-      const Sym again = select(is_crowded(cost), pass.copies * cost.uops, 0);
-      pass.loads += again;
-      pass.stores += again;
+      const Sym rows = select(is_crowded(cost), pass.copies * cost.uops, 0);
+      pass.loads += rows;
+      pass.stores += kTileStoreLoads * rows;
       continue;
     }
     const Sym links = pass.copies / max(1, cost.copies);

@@ -11,7 +11,8 @@ bool is_matrix_tile(const Nest& nest);
 /// Rows of a tile register that an operand fills, each of which is a load or a store of one vector.
 double tile_rows(const Nest& nest, const NestAccess& a);
 
-/// A row that is stored, in rows that are loaded.
+/// A row that is stored, in rows that are loaded; in cycles where an instruction waits for it. Measured: an accumulator
+/// in memory doubles what an instruction takes.
 constexpr double kTileStoreLoads = 2;
 
 /// Truth: more accumulators than stay in tile registers, so that each instruction loads and stores its own.
