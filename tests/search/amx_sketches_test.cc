@@ -1,9 +1,13 @@
 // Sketches of narrow products on matrix tiles: which there are, of what sizes, and what they compute.
+#include "costmodel/feature/features.h"
+#include "costmodel/latency/roofline.h"
+#include "costmodel/latency/symbols.h"
 #include "ir/analysis/prologue.h"
 #include "ir/printer.h"
 #include "ir/query.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
+#include "schedule/parametric/parametric.h"
 #include "schedule/schedule.h"
 #include "search/record/plausible.h"
 #include "search/space/sampler.h"
@@ -15,7 +19,9 @@
 #include "tests/support/program_gen.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc {
@@ -173,7 +179,6 @@ TEST_CASE("sketches on dot instructions stay, and use no matrix tiles") {
       CHECK_FALSE(has(schedule::print(sketch.trace), "x86_tdp"));
       num_narrow += sketch.name == "narrow" ? 1 : 0;
     }
-    // vpmaddwd has no rival where two bytes have no sign; the others have vpdpbusd or vdpbf16ps.
     CHECK(num_narrow == 1);
   }
 }
@@ -344,6 +349,40 @@ TEST_CASE("sketches on matrix tiles have parameters, and instances that are what
   print_count("amx", count);
   CHECK(count.parametric == count.sketches);
   CHECK(count.differs == 0);
+}
+
+TEST_CASE("what a draft sees of a candidate on matrix tiles is what its program has") {
+  for (const NarrowShape& shape : {NarrowShape{96, 128, 320}, {49, 100, 100}}) {
+    const Task task = task_of(narrow_product(kU8S8, shape));
+    const SearchSpace space = space_of(task);
+    for (const int sketch : amx_sketches(space)) {
+      const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
+      const Result<schedule::Parametric> made = schedule::parametrize(task.base, from.trace);
+      REQUIRE_OK(made);
+      const costmodel::LatencySymbols symbols =
+          costmodel::latency_symbols(made->program, task.target);
+      for (int i = 0; i < 10; ++i) {
+        Rng rng(first_seed(), static_cast<uint64_t>(sketch), static_cast<uint64_t>(i));
+        const Genome genome = random_genome(space, sketch, rng);
+        const Result<std::vector<int64_t>> values = param_values(*made, genome.decisions);
+        const Result<Candidate> candidate = instantiate(task, space, sketch, genome.decisions);
+        if (!values.ok() || !candidate.ok()) continue;
+        const std::vector<double> params(values->begin(), values->end());
+        const costmodel::Sym wanted[] = {symbols.total_ns};
+        INFO(from.name << " case " << i);
+        const double drafted = costmodel::evaluate(wanted, params)[0];
+        CHECK(drafted == Approx(candidate->predicted_ns).epsilon(0.1));
+        // Of a statement inside of an instruction, too.
+        const costmodel::ModelFeatures features =
+            costmodel::extract(candidate->program, task.target);
+        CHECK_FALSE(features.statements.empty());
+        for (const auto& statement : features.statements) {
+          CHECK(std::all_of(statement.begin(), statement.end(),
+                            [](float value) { return std::isfinite(value); }));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("an estimate counts products on matrix tiles as their unit does") {

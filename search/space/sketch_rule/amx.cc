@@ -32,39 +32,35 @@ constexpr int64_t kMinCopiedRows = 12;
 /// less than a copy with zeros.
 constexpr int64_t kOddHalves = 3;
 
-// The change of a subscript from one iteration of `var` to the next, which is the same for all within
-// each tile of `size`; nullopt if it is not. Digits of the variable (v // 56, v % 56) move evenly where
-// no tile crosses from one number to the next.
-std::optional<int64_t> even_step(ir::Expr index, ir::VarId var, int64_t size) {
-  if (!mentions(index, var)) return 0;
-  if (index.as<ir::Var>() != nullptr) return 1;
+// Whether a subscript moves with `var` within tiles of `size`, by the same step everywhere in each;
+// nullopt if that is not so. Digits of the variable (v // 56, v % 56) are even where no tile crosses from
+// one number to the next.
+std::optional<bool> even_move(ir::Expr index, ir::VarId var, int64_t size) {
+  if (!mentions(index, var)) return false;
+  if (index.as<ir::Var>() != nullptr) return true;
   const ir::BinaryNode* binary = ir::as_binary(index);
   if (binary == nullptr) return std::nullopt;
-  const std::optional<int64_t> lhs = even_step(binary->lhs, var, size);
-  const std::optional<int64_t> rhs = even_step(binary->rhs, var, size);
+  const std::optional<bool> lhs = even_move(binary->lhs, var, size);
+  const std::optional<bool> rhs = even_move(binary->rhs, var, size);
   if (!lhs || !rhs) return std::nullopt;
+  if (!*lhs && !*rhs) return false;
   const std::optional<int64_t> left = ir::constant_value(binary->lhs);
   const std::optional<int64_t> right = ir::constant_value(binary->rhs);
   const bool is_digit =
       binary->lhs.as<ir::Var>() != nullptr && right && *right > 0 && *right % size == 0;
   switch (index.kind()) {
-    case ir::ExprKind::kAdd: return *lhs + *rhs;
-    case ir::ExprKind::kSub: return *lhs - *rhs;
-    case ir::ExprKind::kMul:
-      if (right) return *lhs * *right;
-      return left ? std::optional(*left * *rhs) : std::nullopt;
-    case ir::ExprKind::kFloorDiv:
-    case ir::ExprKind::kFloorMod:
-      if (*lhs == 0 && *rhs == 0) return 0;
-      if (!is_digit) return std::nullopt;
-      return index.kind() == ir::ExprKind::kFloorMod ? 1 : 0;
+    case ir::ExprKind::kAdd:
+    case ir::ExprKind::kSub: return true;
+    case ir::ExprKind::kMul: return left || right ? std::optional(true) : std::nullopt;
+    case ir::ExprKind::kFloorDiv: return is_digit ? std::optional(false) : std::nullopt;
+    case ir::ExprKind::kFloorMod: return is_digit ? std::optional(true) : std::nullopt;
     default: return std::nullopt;
   }
 }
 
 bool moves_evenly(const ir::Access& access, ir::VarId var, int64_t size) {
   return std::all_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
-    return even_step(range.min, var, size).has_value();
+    return even_move(range.min, var, size).has_value();
   });
 }
 
