@@ -1,5 +1,6 @@
 #include "costmodel/latency/core.h"
 
+#include "costmodel/latency/matrix_tile.h"
 #include "costmodel/latency/tile.h"
 
 #include <algorithm>
@@ -86,7 +87,8 @@ struct Work {
 Work count_work(const Nest& nest, const Tile& tile, Sym copies) {
   Work out;
   if (nest.tensor != nullptr) {
-    out.in_pass = copies * nest.tensor->slots;
+    out.in_pass =
+        is_matrix_tile(nest) ? matrix_slots(nest, tile, copies) : copies * nest.tensor->slots;
     return out;
   }
   for (const NestWork& part : nest.work) {
@@ -165,8 +167,15 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
                                     scalar, 0));
     }
     const Sym runs = a.is_write ? hoisted_runs(nest, tile, a.moves) : begins;
-    pass.setup += select(cost.in_loop, 0, uops * (cost.reads + cost.writes) * runs);
+    const double store = is_matrix_tile(nest) ? kTileStoreLoads : 1;
+    pass.setup += select(cost.in_loop, 0, uops * (cost.reads + store * cost.writes) * runs);
     if (!a.is_read || !a.is_write) continue;
+    if (is_matrix_tile(nest)) {
+      const Sym rows = select(is_crowded(cost), pass.copies * cost.uops, 0);
+      pass.loads += rows;
+      pass.stores += kTileStoreLoads * rows;
+      continue;
+    }
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
     const bool is_memory = table.alloc_depth(a.buffer) == 0 &&

@@ -91,8 +91,8 @@ void NestTable::collect(Stmt s, const ir::Block* block) {
   }
 }
 
-// Of an instruction of the CPU the first loop runs over its lanes, and what is inside takes no time of
-// its own.
+// Of an instruction of the CPU the first loop runs over its lanes, or rows, and what is inside takes no
+// time of its own.
 void NestTable::collect_loop(const ir::Loop& loop, const ir::Block* block) {
   const Poly trips = space_->polynomial(loop.extent).value_or(Poly(1));
   NestLoop entry{&loop, loop.id, loop.var->id, space_->symbol(trips), trips, loop.loop_kind};

@@ -60,7 +60,7 @@ struct Nest {
   std::vector<NestWork> work;  // the same by what they read, but for what conditions count
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
-  /// The CPU's instruction that an instance is; its lanes are a vectorized loop.
+  /// The CPU's instruction that an instance is; its lanes, or its rows, are a vectorized loop.
   const ir::TensorIntrinsic* tensor = nullptr;
   Sym is_guarded = 0;    // truth: some instances do not run
   Sym masked = 0;        // share of the vectors of which some lanes do not run

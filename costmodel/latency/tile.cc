@@ -1,5 +1,6 @@
 #include "costmodel/latency/tile.h"
 
+#include "costmodel/latency/matrix_tile.h"
 #include "costmodel/latency/traffic.h"
 
 #include <algorithm>
@@ -97,7 +98,7 @@ Tile find_tile(const Nest& nest, const ir::Target& target) {
       tile.vector_loop = static_cast<int>(i);
       const auto most = static_cast<double>(target.lanes(nest.widest_bytes));
       tile.lanes = min(most, loop.extent);
-      tile.vectors = ceil(loop.extent / most);
+      tile.vectors = is_matrix_tile(nest) ? Sym(1) : ceil(loop.extent / most);
       continue;
     }
     const Sym unrolled = loop.kind == ir::LoopKind::kUnrolled ? Sym(1) : equal(loop.extent, 1);
@@ -119,6 +120,14 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
   }
   cost.instances = cost.copies;
   cost.copies = min(cost.copies, different_places(nest, a, tile));
+  if (is_matrix_tile(nest)) {
+    // Whole rows, which memory alone holds between instructions.
+    cost.uops = tile_rows(nest, a);
+    cost.moves_with_lanes = 1;
+    cost.reads = a.is_read ? 1 : 0;
+    cost.writes = a.is_write ? 1 : 0;
+    return cost;
+  }
   if (tile.vector_loop >= 0) spread_over_lanes(table, nest, a, tile, target, &cost);
   // Counted as this nest moves it: where another reads lane by lane what was written as vectors, it
   // pays a load for each, about what taking a lane out of a register costs.

@@ -33,8 +33,9 @@ bool is_own_hash(const TaskKey& key, const ir::Program& program) {
 
 double least_possible_ns(const Task& task) {
   // A thread: two vectors of 64 bytes a cycle at 6 GHz, each lane a fused multiply-add, four
-  // products of bytes in it. A GPU: beyond any that is sold.
+  // products of bytes in it; on matrix tiles eight times as many. A GPU: beyond any that is sold.
   constexpr double kThreadOpsPerNs = 2 * 16 * 2 * 4 * 6;
+  constexpr double kMatrixTiles = 8;
   constexpr double kThreadBytesPerNs = 1024;
   constexpr double kGpuOpsPerNs = 2e7;
   constexpr double kGpuBytesPerNs = 1e5;
@@ -42,7 +43,10 @@ double least_possible_ns(const Task& task) {
   constexpr double kLeastNs = 1;
   const bool on_cpu = task.target.kind == ir::TargetKind::kCpu;
   const auto threads = static_cast<double>(std::max<int64_t>(1, task.target.num_threads));
-  const double ops = on_cpu ? threads * kThreadOpsPerNs : kGpuOpsPerNs;
+  const bool has_tiles =
+      ir::has_feature(task.target, "amx-int8") || ir::has_feature(task.target, "amx-bf16");
+  const double thread_ops = kThreadOpsPerNs * (has_tiles ? kMatrixTiles : 1);
+  const double ops = on_cpu ? threads * thread_ops : kGpuOpsPerNs;
   const double bytes = on_cpu ? threads * kThreadBytesPerNs : kGpuBytesPerNs;
   // Of inputs a gather may need little; outputs are all written.
   double written = 0;

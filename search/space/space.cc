@@ -54,6 +54,8 @@ std::vector<Variant> variants() {
       [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 2, v.block_reduction = true; });
   add("narrow", [](Variant& v) { v.narrow = true; });
   add("narrow+block", [](Variant& v) { v.narrow = true, v.block_reduction = true; });
+  add("amx", [](Variant& v) { v.narrow = v.amx = true; });
+  add("amx+block", [](Variant& v) { v.narrow = v.amx = v.block_reduction = true; });
   add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
@@ -155,6 +157,8 @@ Result<SearchSpace> make_space(const Task& task) {
     return space;
   }
   for (const Variant& variant : variants()) {
+    // They would be those without, once more.
+    if (variant.amx && !has_matrix_tiles(task.target)) continue;
     add(variant.name, [&](SketchContext& c) { return apply_variant(c, variant); });
   }
   // The program as written: slow, but an answer.

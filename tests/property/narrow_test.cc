@@ -7,6 +7,7 @@
 #include "search/space/variation.h"
 #include "tests/codegen/kernel_run.h"
 #include "tests/support/check.h"
+#include "tests/support/narrow_products.h"
 
 #include <catch2/catch.hpp>
 
@@ -18,41 +19,6 @@ namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
-
-struct Shape {
-  int m, n, k;
-};
-struct Types {
-  const char *a, *b, *c;
-};
-constexpr Types kU8S8 = {"u8", "i8", "i32"}, kS8S8 = {"i8", "i8", "i32"},
-                kS8U8 = {"i8", "u8", "i32"}, kU8U8 = {"u8", "u8", "i32"},
-                kHalves = {"bf16", "bf16", "f32"};
-
-// C[i,j] += A[i,k]*B[k,j]; subscripts as given, in vi, vj, vk.
-std::string product(const Types& t, const Shape& s, const std::string& a = "M K | vi, vk",
-                    const std::string& b = "K N | vk, vj", bool is_const = true) {
-  const auto sized = [&](std::string text) {
-    for (const auto& [letter, extent] : {std::pair{'M', s.m}, {'N', s.n}, {'K', s.k}}) {
-      for (auto at = text.find(letter); at != text.npos; at = text.find(letter)) {
-        text.replace(at, 1, std::to_string(extent));
-      }
-    }
-    return text;
-  };
-  const auto shape = [&](const std::string& operand) {
-    std::string dims = operand.substr(0, operand.find(" |"));
-    dims.replace(dims.find(' '), 1, ", ");
-    return sized(dims);
-  };
-  const auto at = [](const std::string& operand) { return operand.substr(operand.find("| ") + 2); };
-  const std::string c = t.c;
-  return "program p(A: " + std::string(t.a) + "[" + shape(a) + "], " + (is_const ? "const " : "") +
-         "B: " + t.b + "[" + shape(b) + "]) -> (C: " + c + sized("[M, N]) {") +
-         sized("for i in M { for j in N { for k in K { block \"C\" [vi: S(M) = i, vj: S(N) = j, ") +
-         sized("vk: R(K) = k] { init { C[vi, vj] = 0") + c + " } C[vi, vj] = C[vi, vj] + " + c +
-         "(A[" + at(a) + "])*" + c + "(B[" + at(b) + "]) } } } } }";
-}
 
 ir::Target target_of(const std::string& text) { return ir::target_from_string(text).value(); }
 
@@ -126,47 +92,34 @@ std::string assembly(const std::string& text, const ir::Target& target) {
   return *out;
 }
 
-// Most instructions of that name between a label and the branch back to it.
-int in_inner_loop(const std::string& assembly, const std::string& name) {
-  int most = 0, here = 0;
-  for (std::size_t at = 0; at < assembly.size();) {
-    const std::size_t end = std::min(assembly.find('\n', at), assembly.size());
-    const std::string line = assembly.substr(at, end - at);
-    if (line.rfind(".L", 0) == 0) here = 0;
-    if (line.find("\t" + name) != line.npos) ++here;
-    if (line.rfind("\tj", 0) == 0) most = std::max(most, std::exchange(here, 0));
-    at = end + 1;
-  }
-  return most;
-}
-
 TEST_CASE("products of bytes and bf16 run on dot instructions and give the interpreter's bits") {
   for (const ir::Target& target : targets_here()) {
-    for (const Types& t : {kU8S8, kS8S8, kS8U8, kU8U8}) {
-      for (const Shape& s : {Shape{32, 64, 64}, {7, 37, 13}, {1, 48, 20}, {33, 5, 3}, {5, 2, 31}}) {
-        check_runs(product(t, s), target);
+    for (const NarrowTypes& t : {kU8S8, kS8S8, kS8U8, kU8U8}) {
+      for (const NarrowShape& s :
+           {NarrowShape{32, 64, 64}, {7, 37, 13}, {1, 48, 20}, {33, 5, 3}, {5, 2, 31}}) {
+        check_runs(narrow_product(t, s), target);
       }
     }
     if (!ir::has_feature(target, "avx512bf16")) continue;
-    for (const Shape& s : {Shape{32, 64, 64}, {7, 37, 13}, {1, 48, 20}}) {
-      check_runs(product(kHalves, s), target);
+    for (const NarrowShape& s : {NarrowShape{32, 64, 64}, {7, 37, 13}, {1, 48, 20}}) {
+      check_runs(narrow_product(kHalves, s), target);
     }
   }
 }
 
 TEST_CASE("operands lie in any order, and need not be const") {
   for (const ir::Target& target : targets_here()) {
-    check_runs(product(kU8S8, {9, 40, 24}, "M K | vi, vk", "N K | vj, vk", false), target);
-    check_runs(product(kU8S8, {9, 40, 22}, "K M | vk, vi", "K N | vk, vj", false), target);
-    check_runs(product(kS8S8, {9, 33, 22}, "K M | vk, vi", "N K | vj, vk"), target);
+    check_runs(narrow_product(kU8S8, {9, 40, 24}, "M K | vi, vk", "N K | vj, vk", false), target);
+    check_runs(narrow_product(kU8S8, {9, 40, 22}, "K M | vk, vi", "K N | vk, vj", false), target);
+    check_runs(narrow_product(kS8S8, {9, 33, 22}, "K M | vk, vi", "N K | vj, vk"), target);
   }
 }
 
 TEST_CASE("the extremes of bytes do not saturate on the way") {
-  const Types all[] = {kU8S8, kS8S8, kS8U8, kU8U8};
+  const NarrowTypes all[] = {kU8S8, kS8S8, kS8U8, kU8U8};
   for (const ir::Target& target : targets_here()) {
-    for (const Types& t : all) {
-      const Task task = task_of(product(t, {6, 32, 16}), target);
+    for (const NarrowTypes& t : all) {
+      const Task task = task_of(narrow_product(t, {6, 32, 16}), target);
       const SearchSpace space = make_space(task).value();
       REQUIRE_FALSE(narrow_sketches(space).empty());
       const Result<Candidate> made = instantiate(task, space, narrow_sketches(space)[0], {});
@@ -220,7 +173,7 @@ TEST_CASE("an epilogue is part of the tile, and convolutions are products") {
 }
 
 TEST_CASE("const operands are packed once") {
-  const Task task = task_of(product(kU8S8, {32, 64, 64}), target_of("cpu:icelake-server"));
+  const Task task = task_of(narrow_product(kU8S8, {32, 64, 64}), target_of("cpu:icelake-server"));
   const SearchSpace space = make_space(task).value();
   for (const int sketch : narrow_sketches(space)) {
     const Result<Candidate> made = instantiate(task, space, sketch, {});
@@ -230,24 +183,27 @@ TEST_CASE("const operands are packed once") {
 }
 
 TEST_CASE("the inner loop is dot products into more than eight accumulators") {
-  const Shape s = {96, 96, 64};
-  CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") >
+  const NarrowShape s = {96, 96, 64};
+  CHECK(most_in_a_loop(assembly(narrow_product(kU8S8, s), target_of("cpu:icelake-server")),
+                       "vpdpbusd") > 8);
+  CHECK(most_in_a_loop(assembly(narrow_product(kS8S8, s), target_of("cpu:icelake-server")),
+                       "vpdpbusd") > 8);
+  CHECK(most_in_a_loop(assembly(narrow_product(kHalves, s), target_of("cpu:znver4")), "vdpbf16ps") >
         8);
-  CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") >
+  CHECK(most_in_a_loop(assembly(narrow_product(kU8S8, s), target_of("cpu:x86-64-v3")), "vpmaddwd") >
         8);
-  CHECK(in_inner_loop(assembly(product(kHalves, s), target_of("cpu:znver4")), "vdpbf16ps") > 8);
-  CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:x86-64-v3")), "vpmaddwd") > 8);
-  CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:x86-64-v4")), "vpmaddwd") > 8);
+  CHECK(most_in_a_loop(assembly(narrow_product(kS8S8, s), target_of("cpu:x86-64-v4")), "vpmaddwd") >
+        8);
 }
 
 TEST_CASE("an estimate counts products as the instruction does") {
-  const Shape s = {512, 512, 512};
+  const NarrowShape s = {512, 512, 512};
   const double macs = 512.0 * 512 * 512;
   for (const auto& [types, name, lanes] : {std::tuple{kU8S8, "cpu:icelake-server", 64.0},
                                            {kU8S8, "cpu:x86-64-v3", 16 / 1.3},
                                            {kHalves, "cpu:znver4", 32.0}}) {
     const ir::Target target = target_of(std::string(name) + " num_threads=1");
-    const Task task = task_of(product(types, s), target);
+    const Task task = task_of(narrow_product(types, s), target);
     const SearchSpace space = make_space(task).value();
     const Result<Candidate> best = heuristic_candidate(task, space);
     REQUIRE_OK(best);
@@ -262,16 +218,16 @@ TEST_CASE("an estimate counts products as the instruction does") {
 }
 
 TEST_CASE("no instruction for the types, or none of the target, or no product: no such sketch") {
-  const Shape s = {32, 64, 64};
-  CHECK(is_narrow(product(kU8S8, s), "cpu:x86-64-v3"));
-  CHECK_FALSE(is_narrow(product(kU8S8, s), "cpu:x86-64-v2"));
-  CHECK_FALSE(is_narrow(product(kHalves, s), "cpu:icelake-server"));
-  CHECK_FALSE(is_narrow(product(kHalves, s), "cpu:x86-64-v3"));
-  CHECK_FALSE(is_narrow(product({"f32", "f32", "f32"}, s), "cpu:znver4"));
-  CHECK_FALSE(is_narrow(product({"i8", "i8", "f32"}, s), "cpu:znver4"));
-  CHECK_FALSE(is_narrow(product({"f16", "f16", "f32"}, s), "cpu:znver4"));
+  const NarrowShape s = {32, 64, 64};
+  CHECK(is_narrow(narrow_product(kU8S8, s), "cpu:x86-64-v3"));
+  CHECK_FALSE(is_narrow(narrow_product(kU8S8, s), "cpu:x86-64-v2"));
+  CHECK_FALSE(is_narrow(narrow_product(kHalves, s), "cpu:icelake-server"));
+  CHECK_FALSE(is_narrow(narrow_product(kHalves, s), "cpu:x86-64-v3"));
+  CHECK_FALSE(is_narrow(narrow_product({"f32", "f32", "f32"}, s), "cpu:znver4"));
+  CHECK_FALSE(is_narrow(narrow_product({"i8", "i8", "f32"}, s), "cpu:znver4"));
+  CHECK_FALSE(is_narrow(narrow_product({"f16", "f16", "f32"}, s), "cpu:znver4"));
   // Taken away by name.
-  CHECK_FALSE(is_narrow(product(kHalves, s), "cpu:znver4 llvm_features=-avx512bf16"));
+  CHECK_FALSE(is_narrow(narrow_product(kHalves, s), "cpu:znver4 llvm_features=-avx512bf16"));
 }
 
 TEST_CASE("sums of one operand, and windows along the lanes, are no such products") {

@@ -135,6 +135,31 @@ TEST_CASE("a machine that was busy when it was measured makes no true time impos
   CHECK(impossible_ns(task) == Approx(task.flops / (2 * 2 * 1000)));
 }
 
+TEST_CASE("what matrix tiles of a CPU do is possible, and a limit where their rate is known") {
+  const auto product = [](const char* types, const char* target) {
+    const std::string text = std::string("op dense<N=64>(A: ") + types + "[N,N], B: " + types +
+                             "[N,N]) -> (C: " + (types[0] == 'i' ? "i32" : "f32") +
+                             "[N,N]) { C[i,j] = sum[k] " + (types[0] == 'i' ? "i32" : "f32") +
+                             "(A[i,k]) * " + (types[0] == 'i' ? "i32" : "f32") + "(B[k,j]); }";
+    return task_of(text.c_str(), *ir::target_from_string(target));
+  };
+  const char *with = "cpu:sapphirerapids num_threads=1",
+             *without = "cpu:icelake-server num_threads=1";
+  CHECK(impossible_ns(product("i8", with)) == Approx(impossible_ns(product("i8", without)) / 8));
+  CHECK(impossible_ns(product("bf16", with)) ==
+        Approx(impossible_ns(product("bf16", without)) / 8));
+  CHECK(impossible_ns(product("f16", with)) == Approx(impossible_ns(product("f16", without))));
+  CHECK(impossible_ns(product("f32", with)) == Approx(impossible_ns(product("f32", without))));
+  // 32 times two operations of f32 a cycle, 16 times as many of bf16.
+  const search::Task halves = product("bf16", with);
+  CHECK(limit_of(halves).ns == Approx(halves.flops / (16 * halves.target.peak_gflops())));
+  CHECK(limit_of(product("i8", with)).unit == LimitUnit::kNone);
+  // Taken away by name.
+  CHECK(
+      impossible_ns(product("bf16", "cpu:sapphirerapids num_threads=1 llvm_features=-amx-bf16")) ==
+      Approx(impossible_ns(product("bf16", without))));
+}
+
 TEST_CASE("what tensor instructions of a GPU do is possible") {
   const search::Task task = task_of(
       "op dense<N=4096>(A: f16[N,N], B: f16[N,N]) -> (C: f16[N,N]) {"

@@ -14,6 +14,8 @@ namespace prunerc {
 namespace {
 
 constexpr double kF32Bytes = 4;
+/// Products on matrix tiles (AMX) in a cycle, in those of two vectors of dot products: 1024 of bytes, 512 of bf16.
+constexpr double kMatrixTiles = 8;
 
 double threads_of(const ir::Target& target) {
   return static_cast<double>(std::max<int64_t>(1, target.num_threads));
@@ -35,6 +37,21 @@ double narrowest_element(const search::Task& task) {
   return bytes;
 }
 
+bool has_param_of(const search::Task& task, ir::DType dtype) {
+  const auto params = task.base.params();
+  return std::any_of(params.begin(), params.end(),
+                     [&](ir::BufferId id) { return task.base.buffer(id).dtype == dtype; });
+}
+
+// How much faster than dot products of vectors the CPU multiplies the task's elements.
+double matrix_tiles(const search::Task& task) {
+  const bool bytes = has_param_of(task, ir::DType::kI8) || has_param_of(task, ir::DType::kU8);
+  const bool is_fast =
+      (bytes && ir::has_feature(task.target, "amx-int8")) ||
+      (has_param_of(task, ir::DType::kBF16) && ir::has_feature(task.target, "amx-bf16"));
+  return is_fast ? kMatrixTiles : 1;
+}
+
 double arithmetic_gflops(const search::Task& task) {
   const ir::Target& target = task.target;
   const double lanes = kF32Bytes / std::max(1.0, narrowest_element(task));
@@ -47,7 +64,9 @@ double arithmetic_gflops(const search::Task& task) {
   }
   const bool all = target.num_threads > 1;
   const double measured = all ? target.platform.fma_gflops_all : target.platform.fma_gflops;
-  return lanes * (measured > 0 ? measured : target.peak_gflops() * threads_of(target));
+  // Bytes are multiplied as integers there, of which no rate is known.
+  const double tiles = lanes == 2 ? matrix_tiles(task) : 1;
+  return tiles * lanes * (measured > 0 ? measured : target.peak_gflops() * threads_of(target));
 }
 
 // Bytes per second of all threads together; 0 if nobody measured it.
@@ -122,7 +141,7 @@ double impossible_ns(const search::Task& task) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
     gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
     // A lane of dot products takes as many narrow elements as fit it.
-    gflops *= kF32Bytes / std::max(1.0, narrowest_element(task));
+    gflops *= matrix_tiles(task) * kF32Bytes / std::max(1.0, narrowest_element(task));
   }
   return std::min(task.flops, task.work.rated_ops()) / (threads_of(target) * gflops);
 }

@@ -33,7 +33,7 @@ struct TaskLimit {
 /// The larger of the times that arithmetic and compulsory traffic take at the target's rates, by
 /// Task::work. None where integer arithmetic is what bounds: its rate is measured nowhere.
 /// Elements narrower than f32 have as many more lanes; products of f16 and bf16 on a GPU have its
-/// tensor instructions.
+/// tensor instructions, those of bf16 on a CPU its matrix tiles.
 TaskLimit limit_of(const search::Task& task,
                    runtime::CacheState cache = runtime::CacheState::kWarm);
 

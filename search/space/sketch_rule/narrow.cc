@@ -21,18 +21,6 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-// Where the block reads the operand that moves along `var`, or does not; -1 unless it is one.
-int operand_along(const ir::Block& block, ir::VarId var, bool moves) {
-  int found = -1;
-  for (std::size_t i = 0; i < block.reads.size(); ++i) {
-    const ir::Access& access = block.reads[i];
-    if (access.buffer == block.writes[0].buffer || mentions(access, var) != moves) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(i);
-  }
-  return found;
-}
-
 const ir::Access& read_of(const ir::Block& block, int index) {
   return block.reads[static_cast<std::size_t>(index)];
 }
@@ -65,7 +53,8 @@ const ir::TensorIntrinsic* instruction_for(const ir::Target& target, ir::DType a
                                            ir::DType c) {
   const ir::TensorIntrinsic* best = nullptr;
   for (const ir::TensorIntrinsic& tensor : ir::tensor_intrinsics()) {
-    if (!runs_on(tensor, target) || !fits(tensor, a, b, c)) continue;
+    // Those on matrix tiles have sizes of their own (amx.cc).
+    if (tensor.uses_tiles() || !runs_on(tensor, target) || !fits(tensor, a, b, c)) continue;
     if (best == nullptr || rate(tensor) > rate(*best)) best = &tensor;
   }
   return best;
@@ -119,22 +108,24 @@ struct Padded {
 
 Result<Padded> pad(SketchContext& context, BlockId id, const NarrowProduct& product) {
   Padded padded;
-  const bool whole_lanes = product.vector.extent % product.lanes == 0;
-  const bool whole_groups = product.depth.extent % product.group == 0;
-  if (whole_lanes && whole_groups) return padded;
+  const auto unit_of = [&](ir::VarId var) -> int64_t {
+    if (var == product.vector.var) return product.lanes;
+    if (var == product.depth.var) return product.step;
+    return product.is_tile() && var == product.row.var ? product.rows : 1;
+  };
   std::vector<Int> multiples;
+  bool is_whole = true, is_result_whole = true;
   const ir::Block* block = find_block(context.program(), id);
-  for (std::size_t i = 0; i < block->iters.size(); ++i) {
-    const ir::VarId var = block->iters[i].var->id;
-    const int64_t unit = var == product.vector.var  ? product.lanes
-                         : var == product.depth.var ? product.group
-                                                    : 1;
-    multiples.emplace_back(unit);
+  for (const ir::IterVar& iter : block->iters) {
+    const int64_t unit = unit_of(iter.var->id);
+    const bool fits = ir::constant_value(iter.extent).value_or(0) % unit == 0;
+    multiples.emplace_back(fits ? 1 : unit);
+    is_whole = is_whole && fits;
+    is_result_whole = is_result_whole && (fits || iter.var->id == product.depth.var);
   }
-  if (whole_lanes) multiples[static_cast<std::size_t>(product.vector.iter)] = Int(1);
-  if (whole_groups) multiples[static_cast<std::size_t>(product.depth.iter)] = Int(1);
+  if (is_whole) return padded;
   PRUNERC_TRY(padded.copies, context.schedule.pad_einsum(id, multiples));
-  if (!whole_lanes) {
+  if (!is_result_whole) {
     padded.out = padded.copies.back();
     padded.copies.pop_back();
   }
@@ -158,6 +149,45 @@ Result<void> schedule_rows_copy(SketchContext& context, BlockId copy, std::size_
   loops.back() = parts[0];
   if (loops.size() > 1) loops.pop_back();
   PRUNERC_TRY_VOID(parallelize(context, loops));
+  return {};
+}
+
+/// The copy of A with k innermost, and which of its loops runs along k.
+struct Rows {
+  BlockId copy;
+  std::size_t depth = 0;
+};
+
+Result<Rows> copy_rows(SketchContext& context, BlockId id, const NarrowProduct& product) {
+  const ir::Block* block = find_block(context.program(), id);
+  const int a = operand_along(*block, product.vector.var, false);
+  if (a < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
+  const Copy copy = copy_of(*block, read_of(*block, a), product, false);
+  Rows rows;
+  rows.depth = copy.depth;
+  PRUNERC_TRY(rows.copy, context.schedule.reindex_cache_read(id, a, ir::Scope::kGlobal, copy.map));
+  return rows;
+}
+
+// Copies that another one reads disappear into it; the others are rows of the product's operands.
+Result<void> schedule_padded(SketchContext& context, BlockId id,
+                             const std::vector<BlockId>& copies) {
+  schedule::Schedule& s = context.schedule;
+  for (const BlockId copy : copies) {
+    const std::vector<BlockId> readers = s.consumers(copy);
+    if (readers.size() == 1 && readers[0] != id) {
+      PRUNERC_TRY_VOID(s.compute_inline(copy));
+      continue;
+    }
+    // What is padded is often a copy itself, with a border, say.
+    for (const BlockId before : s.producers(copy)) {
+      if (s.consumers(before).size() == 1) static_cast<void>(s.compute_inline(before).ok());
+    }
+    const BlockFacts facts = facts_of(s, copy);
+    if (facts.spatial.empty()) continue;
+    PRUNERC_TRY_VOID(
+        schedule_rows_copy(context, copy, facts.spatial.size() - 1, facts.spatial.back().extent));
+  }
   return {};
 }
 
@@ -187,8 +217,18 @@ Result<void> schedule_panels(SketchContext& context, BlockId id, const Copy& cop
 
 }  // namespace
 
-std::optional<NarrowProduct> find_narrow(const schedule::Schedule& schedule, BlockId id,
-                                         const ir::Target& target) {
+int operand_along(const ir::Block& block, ir::VarId var, bool moves) {
+  int found = -1;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || mentions(access, var) != moves) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
+std::optional<NarrowProduct> find_product(const schedule::Schedule& schedule, BlockId id) {
   const BlockFacts facts = facts_of(schedule, id);
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
   const ir::Block& block = *facts.block;
@@ -210,20 +250,33 @@ std::optional<NarrowProduct> find_narrow(const schedule::Schedule& schedule, Blo
     if (better || !product.depth.loop.valid()) product.depth = axis;
     is_contiguous_depth = here;
   }
-  if (!product.depth.loop.valid()) return {};
+  return product.depth.loop.valid() ? std::optional(product) : std::nullopt;
+}
+
+std::optional<NarrowProduct> find_narrow(const schedule::Schedule& schedule, BlockId id,
+                                         const ir::Target& target) {
+  std::optional<NarrowProduct> product = find_product(schedule, id);
+  if (!product) return {};
+  const ir::Block& block = *find_block(schedule.program(), id);
+  const int a = operand_along(block, product->vector.var, false);
+  const int b = operand_along(block, product->vector.var, true);
   const auto dtype = [&](ir::BufferId buffer) { return schedule.program().buffer(buffer).dtype; };
-  product.tensor = instruction_for(target, dtype(read_of(block, a).buffer),
-                                   dtype(read_of(block, b).buffer), dtype(block.writes[0].buffer));
-  if (product.tensor == nullptr) return {};
-  const std::span<const ir::IterVar> iters = product.tensor->block().iters;
-  product.lanes = iters[0].extent.as<ir::IntImm>()->value;
-  product.group = iters[1].extent.as<ir::IntImm>()->value;
+  product->tensor = instruction_for(target, dtype(read_of(block, a).buffer),
+                                    dtype(read_of(block, b).buffer), dtype(block.writes[0].buffer));
+  if (product->tensor == nullptr) return {};
+  const std::span<const ir::IterVar> iters = product->tensor->block().iters;
+  product->lanes = iters[0].extent.as<ir::IntImm>()->value;
+  product->group = product->step = iters[1].extent.as<ir::IntImm>()->value;
   return product;
 }
 
 Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct& product,
                          BlockId* consumer) {
   schedule::Schedule& s = context.schedule;
+  Rows rows;
+  if (product.copies_rows) {
+    PRUNERC_TRY(rows, copy_rows(context, id, product));
+  }
   PRUNERC_TRY(const Padded padded, pad(context, id, product));
   if (padded.out.valid() && consumer->valid()) {
     PRUNERC_TRY_VOID(s.compute_inline(padded.out));
@@ -239,31 +292,14 @@ Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct
   block = find_block(s.program(), id);
   const int a = operand_along(*block, product.vector.var, false);
   if (a < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
-  const bool is_row_copied = !is_contiguous(read_of(*block, a), product.depth.var);
-  const Copy rows = copy_of(*block, read_of(*block, a), product, false);
-  BlockId copied;
-  if (is_row_copied) {
-    PRUNERC_TRY(copied, s.reindex_cache_read(id, a, ir::Scope::kGlobal, rows.map));
+  if (!rows.copy.valid() && !is_contiguous(read_of(*block, a), product.depth.var)) {
+    PRUNERC_TRY(rows, copy_rows(context, id, product));
   }
-  for (const BlockId copy : padded.copies) {
-    const std::vector<BlockId> readers = s.consumers(copy);
-    const bool is_stage = readers.size() == 1 && readers[0] != id;
-    if (is_stage) {
-      PRUNERC_TRY_VOID(s.compute_inline(copy));
-    } else {
-      // What is padded is often a copy itself, with a border, say.
-      for (const BlockId before : s.producers(copy)) {
-        if (s.consumers(before).size() == 1) static_cast<void>(s.compute_inline(before).ok());
-      }
-      const BlockFacts facts = facts_of(s, copy);
-      if (facts.spatial.empty()) continue;
-      PRUNERC_TRY_VOID(
-          schedule_rows_copy(context, copy, facts.spatial.size() - 1, facts.spatial.back().extent));
-    }
-  }
-  if (copied.valid()) {
-    const int64_t padded_depth = ceil_div(product.depth.extent, product.group) * product.group;
-    PRUNERC_TRY_VOID(schedule_rows_copy(context, copied, rows.depth, padded_depth));
+  PRUNERC_TRY_VOID(schedule_padded(context, id, padded.copies));
+  // Unless what pads it has taken it in.
+  if (rows.copy.valid() && find_block(s.program(), rows.copy) != nullptr) {
+    const int64_t padded_depth = ceil_div(product.depth.extent, product.step) * product.step;
+    PRUNERC_TRY_VOID(schedule_rows_copy(context, rows.copy, rows.depth, padded_depth));
   }
   return schedule_panels(context, packed, panels, product);
 }

@@ -29,6 +29,7 @@ struct Variant {
   bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
   int prepack_vectors = 0;  // const operands are copied in blocks of so many vectors (prepack.cc)
   bool narrow = false;    // products of bytes or bf16 on the target's dot instructions (narrow.cc)
+  bool amx = false;       // such products on matrix tiles, where they fit (amx.cc)
   bool rfactor = true;    // partial results along a contiguous reduction axis
   bool fuse_rows = true;  // all stages of a row before the next row
   bool transposition = false;  // tiles of blocks that read across what they write
@@ -176,6 +177,8 @@ bool can_prepack(const schedule::Schedule& schedule, ir::BlockId block);
 /// narrow.cc: whether tile_block, asked to, would use an instruction of the target.
 bool can_use_narrow(const schedule::Schedule& schedule, ir::BlockId block,
                     const ir::Target& target);
+/// amx.cc: whether the target has instructions on matrix tiles.
+bool has_matrix_tiles(const ir::Target& target);
 
 /// dot.cc: reductions whose operands are contiguous along the reduction only (products with a
 /// transposed operand).

@@ -19,11 +19,13 @@
 // shift against the vectors and whose rows seldom fill them. The operand that runs along v
 // (weights) and the tile in registers are copied with v innermost. In a product with a transposed
 // operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
-// Narrow, v3 and a group of k are one dot-product instruction on packed operands (narrow.cc).
+// Narrow, v3 and a group of k are one dot-product instruction on packed operands (narrow.cc), or rows,
+// v3 and groups of k one on matrix tiles (amx.cc), of which r2 and v2 count whole ones.
 // Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of
 // GotoBLAS' panels.
 #include "search/space/sketch_rule/chain.h"
 #include "search/space/sketch_rule/narrow.h"
+#include "search/space/sketch_rule/register_tile.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
 #include <algorithm>
@@ -36,30 +38,8 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-/// Vectors per row of the register tile at most.
-constexpr int64_t kMaxVectors = 6;
 /// Innermost reduction axes up to this extent are unrolled.
 constexpr int64_t kMaxUnrolledWindow = 4;
-/// Accumulators that hide the latency of a multiply-add on two ports and leave registers for
-/// operands.
-constexpr int64_t kPreferredAccumulators = 24;
-constexpr int64_t kPreferredVectors = 4;
-/// The same where 16 registers hold narrow operands that are widened first.
-constexpr int64_t kFewAccumulators = 12;
-constexpr int64_t kFewVectors = 2;
-/// Transposed, the scalars of a row go through registers as well, and rows are what reuses the vectors,
-/// which come from L2.
-constexpr int64_t kPreferredTransposedVectors = 2;
-/// Iterations of a part of a reduction: enough to pay for reading the accumulators again.
-constexpr int64_t kMinPart = 16;
-constexpr int64_t kPreferredPart = 256;
-
-/// The loops of one tiled axis: tasks, tiles of a task, then the tile itself.
-struct TiledAxis {
-  LoopId task, tile;
-  std::vector<LoopId> inner;
-  int64_t size = 1;  // of a tile, in units, by default
-};
 
 int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
                         const Variant& variant) {
@@ -67,20 +47,6 @@ int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_ve
   // Packed panels are shared by all rows, so only columns become tasks.
   if (variant.pack) return is_vector ? 8 : 1;
   return extent >= 256 ? 4 : 1;
-}
-
-// Cuts an axis of `units` (vectors, or single rows) into tasks, tiles of a task, and units of a
-// tile.
-Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, int64_t units,
-                            int64_t preferred_tile, int64_t preferred_tasks, int64_t max_tile,
-                            int64_t width) {
-  const int64_t tiles = ceil_div(units, std::min(units, preferred_tile));
-  std::vector<Int> factors =
-      context.cover(units, {ceil_div(tiles, preferred_tasks), preferred_tile}, max_tile);
-  const int64_t tile = factors.back().value;
-  if (width > 0) factors.push_back(Int(width));
-  PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, factors));
-  return TiledAxis{parts[0], parts[1], {parts.begin() + 2, parts.end()}, tile};
 }
 
 class TileRule {
@@ -92,7 +58,8 @@ class TileRule {
     BlockFacts facts = facts_of(context_.schedule, block_);
     std::optional<TileAxes> axes = find_axes(context_.program(), facts);
     if (variant_.narrow && context_.chain == nullptr) {
-      narrow_ = find_narrow(context_.schedule, block_, context_.target);
+      if (variant_.amx) narrow_ = find_amx(context_.schedule, block_, context_.target);
+      if (!narrow_) narrow_ = find_narrow(context_.schedule, block_, context_.target);
     }
     if (narrow_ && axes) {
       PRUNERC_TRY_VOID(pack_narrow(context_, block_, *narrow_, &consumer_));
@@ -169,16 +136,41 @@ class TileRule {
     return {};
   }
 
-  // The groups of the instruction: what is left of the axis counts in them.
+  bool uses_tiles() const { return narrow_ && narrow_->is_tile(); }
+
+  // What an instruction has of k: what is left of the axis counts in instructions.
   Result<void> split_groups(BlockFacts* facts) {
     for (Axis& axis : facts->reduce) {
       if (axis.iter != narrow_->depth.iter) continue;
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  context_.schedule.split(axis.loop, {Int(-1), Int(narrow_->group)}));
+      std::vector<Int> factors = {Int(-1), Int(narrow_->group)};
+      if (uses_tiles()) factors.insert(factors.begin() + 1, Int(narrow_->step / narrow_->group));
+      PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(axis.loop, factors));
       axis.loop = parts[0];
-      axis.extent = ceil_div(axis.extent, narrow_->group);
-      group_ = parts[1];
+      axis.extent = ceil_div(axis.extent, narrow_->step);
+      groups_.assign(parts.begin() + 1, parts.end());
     }
+    return {};
+  }
+
+  // What it has of rows and columns. Whole ones alone: what is left is guarded by the tile, outside of the
+  // instruction.
+  Result<void> split_instruction(TileAxes* axes) {
+    const auto split = [&](Axis* axis, int64_t size) -> Result<void> {
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(axis->loop, {Int(-1), Int(size)}));
+      axis->loop = parts[0];
+      axis->extent = ceil_div(axis->extent, size);
+      instruction_.push_back(parts[1]);
+      return {};
+    };
+    if (uses_tiles()) {
+      if (!axes->row || axes->row->iter != narrow_->row.iter) {
+        return error(Diag::kUnsupported, std::string("rows of matrix tiles along another axis"));
+      }
+      PRUNERC_TRY_VOID(split(&*axes->row, narrow_->rows));
+    }
+    PRUNERC_TRY_VOID(split(&axes->vector, narrow_->lanes));
+    instruction_.insert(instruction_.end(), groups_.begin(), groups_.end());
     return {};
   }
 
@@ -346,27 +338,15 @@ class TileRule {
     return {};
   }
 
-  Result<void> split_axes(const TileAxes& axes) {
-    const int64_t units = ceil_div(axes.vector.extent, width_);
-    const int64_t registers = context_.target.num_vector_registers;
-    const int64_t accumulators =
-        narrow_ && registers < 32 ? kFewAccumulators : kPreferredAccumulators;
-    const int64_t shared = transposes_                        ? kPreferredTransposedVectors
-                           : accumulators == kFewAccumulators ? kFewVectors
-                                                              : kPreferredVectors;
-    Axis vectors = axes.vector;
-    LoopId lanes;
-    if (narrow_) {
-      // Whole ones alone: what is left is guarded by the vector, outside of the instruction.
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  context_.schedule.split(vectors.loop, {Int(-1), Int(width_)}));
-      vectors.loop = parts[0];
-      lanes = parts[1];
-    }
-    PRUNERC_TRY(vector_, tile_axis(context_, vectors, units, axes.row ? shared : kMaxVectors,
-                                   preferred_tasks(context_, axes.vector.extent, true, variant_),
-                                   kMaxVectors, narrow_ ? 0 : width_));
-    if (narrow_) vector_.inner.push_back(lanes);
+  Result<void> split_axes(TileAxes axes) {
+    const int64_t columns = axes.vector.extent, rows = axes.row ? axes.row->extent : 0;
+    const int64_t units = ceil_div(columns, width_);
+    if (narrow_) PRUNERC_TRY_VOID(split_instruction(&axes));
+    const RegisterTile tile = register_tile(context_.target, narrow_, transposes_, units,
+                                            axes.row ? axes.row->extent : 0);
+    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, tile.vectors,
+                                   preferred_tasks(context_, columns, true, variant_),
+                                   tile.most_vectors, narrow_ ? 0 : width_));
     if (!axes.row) return {};
     if (has_chain_rows()) {
       const std::vector<Int>& factors = context_.chain->factors;
@@ -375,9 +355,9 @@ class TileRule {
       row_ = TiledAxis{parts[0], parts[1], {parts[2]}, factors[2].value};
       return {};
     }
-    PRUNERC_TRY(
-        row_, tile_axis(context_, *axes.row, axes.row->extent, accumulators / vector_.size,
-                        preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
+    PRUNERC_TRY(row_,
+                tile_axis(context_, *axes.row, axes.row->extent, tile.accumulators / vector_.size,
+                          preferred_tasks(context_, rows, false, variant_), tile.most_rows, 0));
     return {};
   }
 
@@ -408,9 +388,12 @@ class TileRule {
     tile_loop_ = variant_.block_reduction ? tasks.back() : order.back();
     panel_loop_ = vector_.tile;
     order.insert(order.end(), reductions.begin(), reductions.end());
-    if (row_) order.insert(order.end(), row_->inner.begin(), row_->inner.end());
-    order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
-    if (narrow_) order.push_back(group_);
+    const auto vectors_at = order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
+    // Instructions on matrix tiles go on with the tile of B that they have.
+    if (row_) {
+      order.insert(uses_tiles() ? order.end() : vectors_at, row_->inner.begin(), row_->inner.end());
+    }
+    order.insert(order.end(), instruction_.begin(), instruction_.end());
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     reduction_ = reductions.front();
     tasks_ = std::move(tasks);
@@ -435,10 +418,11 @@ class TileRule {
     for (const Axis& axis : reduce) {
       if (axis.extent > longest->extent) longest = &axis;
     }
-    if (longest->extent < 2 * kMinPart) {
+    const ReductionPart part = reduction_part(narrow_);
+    if (longest->extent < 2 * part.least) {
       return error(Diag::kUnsupported, std::string("parts of this reduction"));
     }
-    const std::vector<Int> factors = context_.cover(longest->extent, {kPreferredPart}, 0);
+    const std::vector<Int> factors = context_.cover(longest->extent, {part.preferred}, 0);
     PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(longest->loop, factors));
     std::replace(reductions->begin(), reductions->end(), longest->loop, parts[1]);
     order->push_back(parts[0]);
@@ -503,8 +487,8 @@ class TileRule {
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
     if (transposes_) return mark_transposed(loops);
-    // The rows of a tile are few, those of a task are not.
-    return mark_copy(consumer_, loops, !variant_.block_reduction);
+    // The rows of a tile are few, those of a task and of matrix tiles are not.
+    return mark_copy(consumer_, loops, !variant_.block_reduction && !uses_tiles());
   }
 
   Result<void> finish_tile() {
@@ -513,7 +497,7 @@ class TileRule {
       PRUNERC_TRY(const BlockId init, context_.schedule.decompose_reduction(block_, first));
       if (narrow_) {
         PRUNERC_TRY_VOID(context_.schedule.vectorize(context_.schedule.loops_of(init).back()));
-        PRUNERC_TRY_VOID(context_.schedule.tensorize(vector_.inner.back(), narrow_->tensor->name));
+        PRUNERC_TRY_VOID(context_.schedule.tensorize(instruction_.front(), narrow_->tensor->name));
       }
     }
     if (makes_tasks(context_)) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
@@ -524,7 +508,7 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
-  std::optional<NarrowProduct> narrow_;  // lanes and a group of k are one instruction
+  std::optional<NarrowProduct> narrow_;  // lanes and a group of k, or tiles, are one instruction
   bool prepacks_ = false;                // operands that the vectors run along are copied already
   bool panels_first_ = false;            // outside of all other axes
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
@@ -534,7 +518,9 @@ class TileRule {
   std::vector<BlockId> packs_, stages_;
   std::vector<LoopId> tasks_;
   LoopId tile_loop_, panel_loop_, stage_loop_, part_loop_;
-  LoopId reduction_, group_;  // outermost of the tile's; of the instruction
+  LoopId reduction_;                 // outermost of the tile's
+  std::vector<LoopId> groups_;       // of k in an instruction
+  std::vector<LoopId> instruction_;  // all of its loops
 };
 
 }  // namespace
@@ -589,9 +575,13 @@ bool can_tile(const schedule::Schedule& schedule, BlockId block) {
 Result<void> tile_block(SketchContext& context, BlockId block, BlockId consumer,
                         const Variant& variant) {
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = TileRule(context, block, consumer, variant).run();
+  Result<void> done = TileRule(context, block, consumer, variant).run();
   if (!done) context.schedule = before;
-  return done;
+  if (done.ok() || !variant.amx) return done;
+  // Dot instructions ask for less.
+  Variant dots = variant;
+  dots.amx = false;
+  return tile_block(context, block, consumer, dots);
 }
 
 }  // namespace prunerc::search
