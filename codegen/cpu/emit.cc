@@ -39,7 +39,7 @@ Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUn
       module_(module),
       context_(module.getContext()),
       ir_(builder),
-      has_tiles_(has_tile_products(program.root(), true)) {
+      has_tiles_(has_tile_products(program.root(), ParallelLoops::kItself)) {
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::MDNode*> scopes;

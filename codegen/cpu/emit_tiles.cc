@@ -9,6 +9,13 @@
 #include <llvm/IR/Module.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace prunerc::codegen {
 
@@ -53,15 +60,19 @@ llvm::GlobalVariable* Emitter::make_tile_config(llvm::Constant* bytes) {
   constexpr uint64_t kBytes = 64;
   auto* type = llvm::ArrayType::get(ir_.getInt8Ty(), kBytes);
   auto* global = new llvm::GlobalVariable(module_, type, /*isConstant=*/true,
-                                          llvm::GlobalValue::InternalLinkage, bytes, "tiles");
+                                          llvm::GlobalValue::InternalLinkage, bytes, ".tiles");
   global->setAlignment(llvm::Align(kBytes));
   return global;
+}
+
+ParallelLoops Emitter::parallel_loops() const {
+  return in_parallel_ ? ParallelLoops::kItself : ParallelLoops::kTasks;
 }
 
 // At a function's begin: one configuration for all of its products, which grows as they are emitted.
 void Emitter::begin_tiles(Stmt body) {
   tiles_ = {};
-  if (!has_tiles_ || !has_tile_products(body, in_parallel_)) return;
+  if (!has_tiles_ || !has_tile_products(body, parallel_loops())) return;
   tiles_.config = make_tile_config(nullptr);
   configure_tiles();
 }
@@ -87,7 +98,7 @@ void Emitter::end_tiles() {
 bool Emitter::emit_tile_region(const Loop& loop, Stmt fill) {
   if (!has_tiles_ || lanes_ > 0 || mask_ != nullptr) return false;
   IrBuilder b(program_);
-  const TileRegionOptions options{kMaxUnrolledCopies / unrolled_copies_, in_parallel_};
+  const TileRegionOptions options{kMaxUnrolledCopies / unrolled_copies_, parallel_loops()};
   std::optional<TileRegion> region = find_tile_region(b, loop, ranges_, options);
   if (!region) return false;
   region->starts_at_zero = fill.defined() && fills_sums_with_zero(b, fill, *region, ranges_);

@@ -2,6 +2,7 @@
 #ifndef PRUNERC_CODEGEN_CPU_EMITTER_H_
 #define PRUNERC_CODEGEN_CPU_EMITTER_H_
 
+#include "codegen/cpu/tile_region.h"
 #include "codegen/cpu/tile_registers.h"
 #include "codegen/storage_plan.h"
 #include "ir/arith/interval.h"
@@ -97,6 +98,7 @@ class Emitter {
   // emit_tiles.cc: products in tile registers.
   void call_tiles(unsigned id, std::initializer_list<llvm::Value*> args);
   llvm::GlobalVariable* make_tile_config(llvm::Constant* bytes);
+  ParallelLoops parallel_loops() const;
   void begin_tiles(ir::Stmt body);
   void configure_tiles();
   void release_tiles();

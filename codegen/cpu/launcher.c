@@ -71,7 +71,7 @@ static int pr_ask_for_tiles(void) {
   if (syscall(SYS_arch_prctl, PR_ARCH_REQ_XCOMP_PERM, PR_TILE_DATA) != 0)
     return pr_fail(PRUNERC_ERROR_CPU,
                    "the code needs amx-tile, which the system does not let this process use%s",
-                   errno == ENOSPC ? ": a thread's signal stack is too small" : "");
+                   errno == ENOSPC ? ": a thread's signal stack has less than 12 KB" : "");
 #endif
   return PR_OK;
 }

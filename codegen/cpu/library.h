@@ -9,7 +9,9 @@ enum {
   PRUNERC_ERROR_ARGUMENT =
       1,                    /* a null or misaligned array, an overlap, a tensor that does not fit */
   PRUNERC_ERROR_CPU = 2,    /* this CPU lacks features that the code needs, or the system refuses
-                               them: tile registers (AMX) want 12 KB of each signal stack */
+                               them: tile registers (AMX) want 12 KB of each signal stack. A
+                               process that got them, at its first call, keeps them: from then on
+                               sigaltstack fails with a smaller one */
   PRUNERC_ERROR_MEMORY = 3, /* no memory for the workspace */
   PRUNERC_ERROR_LAUNCH = 4, /* the given parallel_for failed, or numbers its workers otherwise:
                                outputs are unfinished */

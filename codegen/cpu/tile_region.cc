@@ -7,10 +7,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -159,15 +165,18 @@ class RegionFinder {
     if (const TensorIntrinsic* tensor = tile_product_of(loop)) {
       return nest(loop, *tensor, out).ok() && ok_;
     }
-    const std::optional<int64_t> extent = constant_value(loop.extent);
-    const bool is_task = loop.loop_kind == LoopKind::kParallel && !options_.in_task;
-    // What does not run must not store its sums either.
-    if (tensor_of(loop) || !extent || *extent < 1 || (is_task && *extent > 1)) return false;
+    // What does not run must not store its sums either; what is stored must not say how often it runs.
+    const bool runs = interval_of(loop.extent, ranges_).lo >= 1 && !has_load(loop.extent);
+    if (tensor_of(loop) || !runs) return false;
+    const int64_t extent = constant_or(loop.extent, INT64_MAX);
+    const bool is_task =
+        loop.loop_kind == LoopKind::kParallel && options_.parallel == ParallelLoops::kTasks;
+    if (is_task && extent > 1) return false;
     const bool unrolls =
-        loop.loop_kind == LoopKind::kUnrolled && *extent <= options_.most_copies / copies_;
-    if (*extent > 1 && !unrolls) return serial(loop, out);
-    const int64_t copies = std::exchange(copies_, copies_ * *extent);
-    for (int64_t i = 0; i < *extent; ++i) {
+        loop.loop_kind == LoopKind::kUnrolled && extent <= options_.most_copies / copies_;
+    if (extent > 1 && !unrolls) return serial(loop, out);
+    const int64_t copies = std::exchange(copies_, copies_ * extent);
+    for (int64_t i = 0; i < extent; ++i) {
       const Stmt copy = substitute(b_, loop.body, VarMap{{loop.var->id, b_.int_imm(i)}});
       if (!stmt(copy, out)) return false;
     }
@@ -293,7 +302,7 @@ Result<TileRegion> tile_region_of(IrBuilder& b, const Loop& nest, const TensorIn
   return finder.take(std::move(items));
 }
 
-bool has_tile_products(Stmt s, bool in_task) {
+bool has_tile_products(Stmt s, ParallelLoops parallel) {
   bool found = false;
   walk(
       s,
@@ -301,7 +310,8 @@ bool has_tile_products(Stmt s, bool in_task) {
         const Loop* loop = part.as<Loop>();
         if (loop == nullptr || found) return !found;
         found = tile_product_of(*loop) != nullptr;
-        const bool is_task = loop->loop_kind == LoopKind::kParallel && !in_task;
+        const bool is_task =
+            loop->loop_kind == LoopKind::kParallel && parallel == ParallelLoops::kTasks;
         return !found && (!is_task || constant_or(loop->extent, 0) == 1);
       },
       [](Expr) {});

@@ -1,4 +1,4 @@
-// Loops around products of tiles (AMX) that keep their sums in tile registers: which ones can, and
+// Loops around products of matrix tiles (AMX) that keep their sums in tile registers: which ones can, and
 // what they compute then. IR alone.
 #ifndef PRUNERC_CODEGEN_CPU_TILE_REGION_H_
 #define PRUNERC_CODEGEN_CPU_TILE_REGION_H_
@@ -57,13 +57,19 @@ struct TileRegion {
   bool starts_at_zero = false;  ///< what memory holds of the sums before it does not matter
 };
 
-struct TileRegionOptions {
-  int64_t most_copies = 1;  ///< of one statement that unrolled loops may make
-  bool in_task = false;     ///< parallel loops run serially
+/// Who runs the parallel loops of a function.
+enum class ParallelLoops {
+  kTasks,   ///< functions of their own
+  kItself,  ///< serially, as it is a task
 };
 
-/// The region that the loop is; nullopt if it holds anything but loops and products of tiles, or if
-/// its sums have no place of their own that is proved. `b` makes and owns its nodes.
+struct TileRegionOptions {
+  int64_t most_copies = 1;  ///< of one statement that unrolled loops may make
+  ParallelLoops parallel = ParallelLoops::kTasks;
+};
+
+/// The region that the loop is; nullopt if it holds anything but products of tiles and loops that run at
+/// least once, or if its sums have no place of their own that is proved. `b` makes and owns its nodes.
 std::optional<TileRegion> find_tile_region(ir::IrBuilder& b, const ir::Loop& loop,
                                            const ir::VarRanges& ranges,
                                            const TileRegionOptions& options);
@@ -77,8 +83,8 @@ bool fills_sums_with_zero(ir::IrBuilder& b, ir::Stmt s, const TileRegion& region
 Result<TileRegion> tile_region_of(ir::IrBuilder& b, const ir::Loop& nest,
                                   const ir::TensorIntrinsic& tensor, const ir::VarRanges& ranges);
 
-/// Is there a product of tiles in `s`? Those in tasks of parallel loops count if all of it is one.
-bool has_tile_products(ir::Stmt s, bool in_task);
+/// Is there a product of tiles in `s`, outside of what others run?
+bool has_tile_products(ir::Stmt s, ParallelLoops parallel);
 
 }  // namespace prunerc::codegen
 

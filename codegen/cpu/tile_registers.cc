@@ -3,10 +3,15 @@
 #include "ir/support/check.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -33,12 +38,15 @@ void find_lines(const std::vector<TileItem>& items, std::vector<Line>* out) {
   }
 }
 
+enum class Pooling { kApart, kShared };
+
 /// Registers for factors: as many for A, then as many for B; if these have one size, all for both.
 struct Pools {
   int a = 0, b = 0;
-  bool is_shared = false;
+  Pooling pooling = Pooling::kApart;
 
-  int num_registers() const { return is_shared ? a : a + b; }
+  bool are_shared() const { return pooling == Pooling::kShared; }
+  int num_registers() const { return are_shared() ? a : a + b; }
 };
 
 // Registers of one pool while a line runs.
@@ -73,7 +81,7 @@ class Pool {
 
 void assign_line(const Line& line, const Pools& pools, std::vector<TileUse>* out) {
   constexpr int kNone = -1;
-  Pool a(pools.a), b(pools.is_shared ? 0 : pools.b);
+  Pool a(pools.a), b(pools.are_shared() ? 0 : pools.b);
   std::vector<int64_t> all_a, all_b, all;
   for (const TileProduct& product : line) {
     all_a.push_back(wanted_a(product));
@@ -82,7 +90,7 @@ void assign_line(const Line& line, const Pools& pools, std::vector<TileUse>* out
   }
   for (std::size_t i = 0; i < line.size(); ++i) {
     TileUse use;
-    if (pools.is_shared) {
+    if (pools.are_shared()) {
       std::tie(use.a, use.loads_a) = a.take(all, 2 * i, kNone);
       std::tie(use.b, use.loads_b) = a.take(all, 2 * i + 1, use.a);
     } else {
@@ -102,13 +110,13 @@ struct Choice {
 };
 
 // What the lines can use at most: more registers would stay empty.
-Pools most_registers(const std::vector<Line>& lines, bool is_shared) {
-  Pools most{1, 1, is_shared};
+Pools most_registers(const std::vector<Line>& lines, Pooling pooling) {
+  Pools most{1, 1, pooling};
   for (const Line& line : lines) {
     std::set<int64_t> a, b;
     for (const TileProduct& product : line) {
       a.insert(wanted_a(product));
-      (is_shared ? a : b).insert(wanted_b(product));
+      (most.are_shared() ? a : b).insert(wanted_b(product));
     }
     most.a = std::max(most.a, static_cast<int>(a.size()));
     most.b = std::max(most.b, static_cast<int>(b.size()));
@@ -117,12 +125,13 @@ Pools most_registers(const std::vector<Line>& lines, bool is_shared) {
 }
 
 // All choices that leave room for the sums, those with the fewest loads first.
-std::vector<Choice> choices_for(const std::vector<Line>& lines, int num_free, bool is_shared) {
-  const Pools most = most_registers(lines, is_shared);
+std::vector<Choice> choices_for(const std::vector<Line>& lines, int num_free, Pooling pooling) {
+  const Pools most = most_registers(lines, pooling);
+  const bool is_shared = most.are_shared();
   std::vector<Choice> out;
   for (int a = is_shared ? 2 : 1; a <= std::min(most.a, num_free); ++a) {
     for (int b = is_shared ? 0 : 1; b <= (is_shared ? 0 : std::min(most.b, num_free - a)); ++b) {
-      Choice choice{{a, b, is_shared}, {}, 0};
+      Choice choice{{a, b, pooling}, {}, 0};
       for (const Line& line : lines) assign_line(line, choice.pools, &choice.uses);
       for (const TileUse& use : choice.uses) choice.num_loads += use.loads_a + use.loads_b;
       out.push_back(std::move(choice));
@@ -193,7 +202,8 @@ TilePlan plan_tiles(const TileRegion& region, const TileConfig* in_force) {
   std::vector<Line> lines;
   find_lines(region.items, &lines);
   const int num_free = kNumTileRegisters - static_cast<int>(region.sums.size());
-  const std::vector<Choice> choices = choices_for(lines, num_free, region.a == region.b);
+  const Pooling pooling = region.a == region.b ? Pooling::kShared : Pooling::kApart;
+  const std::vector<Choice> choices = choices_for(lines, num_free, pooling);
   if (in_force != nullptr) {
     for (const Choice& choice : choices) {
       if (std::optional<TilePlan> plan = plan_of(region, choice, *in_force))

@@ -8,10 +8,13 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace prunerc::ir {
 namespace {
@@ -97,13 +100,21 @@ class Matcher {
     return false;
   }
 
-  // The output shares no buffer with an input: the instruction reads before it writes.
+  // The output shares no buffer with an input, and says of no operand where it is: the instruction
+  // reads before it writes.
   bool distinct() {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
+      if (!t_.operands[i].is_output) continue;
+      const BufferId output = operands_[i].buffer;
       for (std::size_t k = 0; k < operands_.size(); ++k) {
-        if (i == k || !t_.operands[i].is_output) continue;
-        if (operands_[i].buffer == operands_[k].buffer) {
+        if (i != k && operands_[k].buffer == output) {
           return fail("one buffer is both " + t_.operands[i].name + " and " + t_.operands[k].name);
+        }
+        const std::vector<Expr>& base = operands_[k].base;
+        if (std::any_of(base.begin(), base.end(),
+                        [&](Expr index) { return loads_from(index, output); })) {
+          return fail("a subscript of '" + std::string(b_.buffer(operands_[k].buffer).name) +
+                      "' reads the output");
         }
       }
     }

@@ -1,3 +1,4 @@
+// Products of matrix tiles, which AMX keeps in registers of their own.
 #include "ir/tensor/registry.h"
 
 #include <fmt/format.h>

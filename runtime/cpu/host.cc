@@ -10,8 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <thread>
 
 namespace prunerc::runtime {
@@ -62,6 +67,28 @@ int64_t count_cores(int64_t num_threads) {
   return std::max<int64_t>(cores, 1);
 }
 
+HostIsa find_host_isa() {
+  HostIsa isa;
+  isa.llvm_cpu = llvm::sys::getHostCPUName().str();
+  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  for (const char* name : kFeatures) {
+    const auto found = features.find(name);
+    if (found == features.end()) continue;
+    // The CPU may have tile registers that the system does not let this process use.
+    const bool is_tile = std::string_view(name).starts_with("amx-");
+    const bool has = found->second && (!is_tile || allow_tiles());
+    if (!isa.llvm_features.empty()) isa.llvm_features += ',';
+    isa.llvm_features += (has ? "+" : "-") + std::string(name);
+  }
+  isa.llvm_features += hidden_features(isa.llvm_cpu, [&](std::string_view name) {
+    const auto found = features.find(name);
+    return found == features.end() || found->second;
+  });
+  const auto avx512 = features.find("avx512f");
+  isa.has_avx512 = avx512 != features.end() && avx512->second;
+  return isa;
+}
+
 }  // namespace
 
 CacheSizes host_caches() {
@@ -97,24 +124,7 @@ std::string hidden_features(std::string_view llvm_cpu,
 }
 
 HostIsa host_isa() {
-  HostIsa isa;
-  isa.llvm_cpu = llvm::sys::getHostCPUName().str();
-  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  for (const char* name : kFeatures) {
-    const auto found = features.find(name);
-    if (found == features.end()) continue;
-    // The CPU may have tile registers that the system does not let this process use.
-    const bool is_tile = std::string_view(name).starts_with("amx-");
-    const bool has = found->second && (!is_tile || allow_tiles());
-    if (!isa.llvm_features.empty()) isa.llvm_features += ',';
-    isa.llvm_features += (has ? "+" : "-") + std::string(name);
-  }
-  isa.llvm_features += hidden_features(isa.llvm_cpu, [&](std::string_view name) {
-    const auto found = features.find(name);
-    return found == features.end() || found->second;
-  });
-  const auto avx512 = features.find("avx512f");
-  isa.has_avx512 = avx512 != features.end() && avx512->second;
+  static const HostIsa isa = find_host_isa();
   return isa;
 }
 

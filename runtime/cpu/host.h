@@ -24,7 +24,8 @@ struct CacheSizes {
 CacheSizes host_caches();
 
 /// LLVM's name of this CPU ("znver4"), and the vector extensions that the running system does or
-/// does not allow ("+avx2,-avx512f"), with what hidden_features says behind them.
+/// does not allow ("+avx2,-avx512f"), with what hidden_features says behind them. What it
+/// first said stays for the process, even if the system changes its mind about tile registers.
 struct HostIsa {
   std::string llvm_cpu;
   std::string llvm_features;

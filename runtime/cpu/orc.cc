@@ -2,13 +2,19 @@
 
 #include "runtime/cpu/tiles.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/TargetParser/Host.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -163,6 +169,21 @@ Linker* linker(std::string* failure) {
   return instance;
 }
 
+// Of the CPU first, then of the system.
+Result<void> get_tiles(const codegen::Artifact& artifact) {
+  if (artifact.tile_features.empty()) return {};
+  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  std::string missing;
+  for (const std::string& name : artifact.tile_features) {
+    if (!host.lookup(name)) missing += (missing.empty() ? "" : ", ") + name;
+  }
+  if (!missing.empty()) return error(Diag::kCpuFeatures, std::move(missing));
+  if (allow_tiles()) return {};
+  std::string why = "the system does not let this process use tile registers (AMX)";
+  if (errno == ENOSPC) why += ": a thread's signal stack has less than 12 KB";
+  return error(Diag::kKernelLoad, artifact.entry, std::move(why));
+}
+
 }  // namespace
 
 struct LoadedKernel::Impl {
@@ -185,12 +206,7 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   };
   if (artifact.kind != codegen::ArtifactKind::kCpuObject) return refuse("not a CPU object");
   PRUNERC_TRY_VOID(codegen::validate(artifact));
-  if (!artifact.tile_features.empty() && !allow_tiles()) {
-    std::string missing;
-    for (const std::string& name : artifact.tile_features)
-      missing += (missing.empty() ? "" : ", ") + name;
-    return error(Diag::kCpuFeatures, std::move(missing));
-  }
+  PRUNERC_TRY_VOID(get_tiles(artifact));
 
   std::string failure;
   Linker* const host = linker(&failure);

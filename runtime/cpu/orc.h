@@ -34,8 +34,9 @@ class LoadedKernel {
 
 /// Links the artifact's object and returns its kernel. The object may refer only to the few memory
 /// and math functions that code generation emits (see allowed_symbols in orc.cc), never to the
-/// process at large. One that uses tile registers has them allowed first. Errors: KernelLoad,
-/// CpuFeatures (no tile registers).   Cost: about a millisecond.   Threads: one load at a time.
+/// process at large. One that uses tile registers has them allowed first. Errors: KernelLoad (also if
+/// the system refuses tile registers), CpuFeatures (the CPU has none).   Cost: about a millisecond.
+/// Threads: one load at a time.
 Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
 
 }  // namespace prunerc::runtime

@@ -237,6 +237,7 @@ const char* system_call_name(int number) {
     case SYS_rt_sigaction: return "sigaction";
     case SYS_prlimit64:
     case SYS_setrlimit: return "setrlimit";
+    case SYS_arch_prctl: return "arch_prctl";
     default: return "";
   }
 }

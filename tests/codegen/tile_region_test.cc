@@ -7,7 +7,9 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 
 namespace prunerc {
@@ -41,9 +43,11 @@ Program program_of(const std::string& body) {
       body + " }");
 }
 
+constexpr TileRegionOptions kMost{.most_copies = 512};
+
 /// A region together with what owns its nodes.
 struct Found {
-  explicit Found(const std::string& body, const TileRegionOptions& options = {512, false})
+  explicit Found(const std::string& body, const TileRegionOptions& options = kMost)
       : program(program_of(body)), b(program) {
     region = find_tile_region(b, *program.root().as<Loop>(), VarRanges{}, options);
   }
@@ -123,7 +127,8 @@ TEST_CASE("an unrolled loop over the depth adds to one sum") {
   CHECK(found.region->sums.size() == 1);
   CHECK(found.region->items.size() == 8);
   // Unrolled too often, it stays a loop.
-  const Found serial("for s in 8 unrolled { " + product(16, "0", "0", "s") + "}", {4, false});
+  const Found serial("for s in 8 unrolled { " + product(16, "0", "0", "s") + "}",
+                     {.most_copies = 4});
   REQUIRE(serial.region);
   CHECK(serial.region->items.size() == 1);
 }
@@ -146,8 +151,11 @@ TEST_CASE("loops whose sums cannot stay in registers are no regions") {
       "for q in 8 { for s in 8 { " + step + product(16, "q", "0", "s") + "} }",
       // Another thread's work.
       "for q in 8 parallel { " + replace_all(step, "s*", "q*") + "}",
-      // What may not run at all.
+      // What may not run at all, or is said by memory.
       "for q in 8 { for s in q { " + step + "} }",
+      "for q in 3 { for s in min(4, 8 - q*4) { " + step + "} }",
+      "for s in min(4, i64(X[0])) { " + step + "}",
+      "for s in max(1, min(4, i64(X[0]))) { " + step + "}",
   };
   for (const std::string& body : bodies) {
     INFO(body);
@@ -155,9 +163,24 @@ TEST_CASE("loops whose sums cannot stay in registers are no regions") {
   }
 }
 
+TEST_CASE("loops whose extent is not constant, but at least 1, are serial loops of a region") {
+  const Found found("for q in 3 { for s in min(3, 8 - q*3) { for v in 2 unrolled { " +
+                    product(16, "0", "v", "(q*3 + s)") + "} } }");
+  REQUIRE(found.region);
+  CHECK(found.region->sums.size() == 2);
+  REQUIRE(found.region->items.size() == 1);
+  REQUIRE(found.region->items[0].body.size() == 1);
+  CHECK(found.region->items[0].body[0].loop != nullptr);
+  CHECK(found.region->items[0].body[0].body.size() == 2);
+  // Another thread's, as often as it runs.
+  CHECK_FALSE(Found("for q in 3 { for s in min(3, 8 - q*3) parallel { " +
+                    product(16, "0", "0", "(q*3 + s)") + "} }")
+                  .region);
+}
+
 TEST_CASE("in a task parallel loops are serial") {
   const std::string body = "for q in 8 parallel { " + product(16, "0", "0", "q") + "}";
-  CHECK(Found(body, {512, true}).region);
+  CHECK(Found(body, {.most_copies = 512, .parallel = ParallelLoops::kItself}).region);
 }
 
 TEST_CASE("a region's subscripts read no memory, which its sums may be") {
@@ -167,10 +190,10 @@ TEST_CASE("a region's subscripts read no memory, which its sums may be") {
       "C[i, j] = C[i, j] + i32(A[i + s, g*4 + k])*i32(B[g, j, k]) } } } } } }";
   const Program plain = parse_or_die(text);
   IrBuilder b(plain);
-  CHECK(find_tile_region(b, *plain.root().as<Loop>(), {}, {512, false}));
+  CHECK(find_tile_region(b, *plain.root().as<Loop>(), {}, kMost));
   const Program gathered = parse_or_die(replaced(text, "A[i + s, ", "A[i + i64(T[s]) % 64, "));
   IrBuilder other(gathered);
-  CHECK_FALSE(find_tile_region(other, *gathered.root().as<Loop>(), {}, {512, false}));
+  CHECK_FALSE(find_tile_region(other, *gathered.root().as<Loop>(), {}, kMost));
 }
 
 TEST_CASE("what fills a region's sums with 0, and nothing else, is known") {
@@ -184,7 +207,7 @@ TEST_CASE("what fills a region's sums with 0, and nothing else, is known") {
     IrBuilder b(program);
     VarRanges ranges;
     ranges.bind(outside.var, outside.extent);
-    const auto region = find_tile_region(b, *stmts[1].as<Loop>(), ranges, {512, false});
+    const auto region = find_tile_region(b, *stmts[1].as<Loop>(), ranges, kMost);
     REQUIRE(region);
     INFO(fill);
     return fills_sums_with_zero(b, stmts[0], *region, ranges);
@@ -215,7 +238,7 @@ TEST_CASE("one matrix by itself is in two registers") {
       "for i in 16 {tensor_x86_tdpbssd_16x16x64 = 1} { for j in 16 { for g in 16 { for k in 4 { "
       "C[i, j] = C[i, j] + i32(X[i*64 + g*4 + k])*i32(X[g*64 + j*4 + k]) } } } } } }");
   IrBuilder b(program);
-  const auto region = find_tile_region(b, *program.root().as<Loop>(), {}, {512, false});
+  const auto region = find_tile_region(b, *program.root().as<Loop>(), {}, kMost);
   REQUIRE(region);
   const TilePlan plan = plan_tiles(*region, nullptr);
   check_plan(*region, plan);
@@ -272,13 +295,14 @@ TEST_CASE("a configuration has the form that the instruction reads") {
 }
 
 TEST_CASE("products outside of tasks are found") {
+  constexpr ParallelLoops kTasks = ParallelLoops::kTasks, kItself = ParallelLoops::kItself;
   const std::string step = product(16, "0", "0", "q");
-  CHECK(has_tile_products(program_of("for q in 8 { " + step + "}").root(), false));
-  CHECK_FALSE(has_tile_products(program_of("for q in 8 parallel { " + step + "}").root(), false));
-  CHECK(has_tile_products(program_of("for q in 8 parallel { " + step + "}").root(), true));
-  CHECK(has_tile_products(program_of("for q in 1 parallel { " + step + "}").root(), false));
-  CHECK_FALSE(has_tile_products(program_of("for q in 8 { D[q] = 0i32 }").root(), true));
-  CHECK_FALSE(has_tile_products(Stmt(), true));
+  CHECK(has_tile_products(program_of("for q in 8 { " + step + "}").root(), kTasks));
+  CHECK_FALSE(has_tile_products(program_of("for q in 8 parallel { " + step + "}").root(), kTasks));
+  CHECK(has_tile_products(program_of("for q in 8 parallel { " + step + "}").root(), kItself));
+  CHECK(has_tile_products(program_of("for q in 1 parallel { " + step + "}").root(), kTasks));
+  CHECK_FALSE(has_tile_products(program_of("for q in 8 { D[q] = 0i32 }").root(), kItself));
+  CHECK_FALSE(has_tile_products(Stmt(), kItself));
 }
 
 }  // namespace

@@ -376,16 +376,20 @@ RandomStep Chooser::layout() {
   return make(PrimitiveKind::kTransformLayout, {id, Int(nonsense() ? 1 : 0), map, pad});
 }
 
-// Rather a loop whose nest has the extents of an intrinsic.
+// Rather a loop whose nest has the extents of an intrinsic. Of tile registers, which have one for each
+// number of rows, only those with the fewest: of all little else would be drawn.
 RandomStep Chooser::tensorize() {
-  const std::span<const TensorIntrinsic> all = tensor_intrinsics();
-  const TensorIntrinsic* chosen = &all[static_cast<std::size_t>(rng_.below(all.size()))];
+  std::vector<const TensorIntrinsic*> all;
+  for (const TensorIntrinsic& one : tensor_intrinsics()) {
+    if (!one.uses_tiles() || one.name.find("_4x16x") != one.name.npos) all.push_back(&one);
+  }
+  const TensorIntrinsic* chosen = all[static_cast<std::size_t>(rng_.below(all.size()))];
   LoopId id = any_loop().id;
-  for (const TensorIntrinsic& one : all) {
-    const int64_t first = one.block().iters[0].extent.as<IntImm>()->value;
+  for (const TensorIntrinsic* one : all) {
+    const int64_t first = one->block().iters[0].extent.as<IntImm>()->value;
     for (const LoopFacts& loop : loops_) {
       if (loop.extent != first || !rng_.chance(0.2)) continue;
-      chosen = &one;
+      chosen = one;
       id = loop.id;
     }
   }

@@ -173,7 +173,8 @@ TEST_CASE("a kernel that names tile registers gets them in its worker, or is ref
     CHECK(result.ok());
   } else {
     CHECK(result.status == MeasureStatus::kBuildError);
-    CHECK(result.detail == "the code needs amx-tile, which this CPU lacks");
+    // The CPU lacks them, or the system refuses.
+    CHECK(result.detail.find("tile") != std::string::npos);
   }
   // One that does not say so dies of its first instruction, whether or not this process may.
   artifact.tile_features.clear();

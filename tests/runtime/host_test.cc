@@ -2,11 +2,16 @@
 
 #include "ir/support/hash.h"
 #include "runtime/cpu/limits.h"
+#include "runtime/cpu/orc.h"
 #include "runtime/cpu/tiles.h"
 #include "runtime/fill.h"
+#include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -33,12 +38,56 @@ TEST_CASE("the host's description is plausible and reads back from its text") {
   CHECK(host_name() == host_model_name() + " (" + target.llvm_cpu + ")");
 }
 
-TEST_CASE("the host has tile registers only if the system lets this process use them") {
-  const ir::Target target = host_target();
-  for (const char* name : {"amx-tile", "amx-int8", "amx-bf16"})
-    CHECK((!ir::has_feature(target, name) || allow_tiles()));
-  CHECK(allow_tiles() == allow_tiles());
-  if (!ir::has_feature(target, "amx-tile")) CHECK_FALSE(ir::has_feature(target, "amx-int8"));
+// Run by the next test in a process that has not asked for tile registers yet.
+TEST_CASE("a thread has a small signal stack", "[.small_signal_stack]") {
+  std::vector<char> memory(8 << 10);
+  stack_t stack{};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  REQUIRE(sigaltstack(&stack, nullptr) == 0);
+  CHECK_FALSE(allow_tiles());
+  CHECK_FALSE(ir::has_feature(host_target(), "amx-tile"));
+  CHECK_FALSE(ir::has_feature(host_target(), "amx-int8"));
+  codegen::Artifact artifact = test_artifact("uses_tiles");
+  CHECK(load_kernel(artifact).ok());  // needs none, it says
+  artifact.tile_features = {"amx-tile"};
+  const Result<LoadedKernel> refused = load_kernel(artifact);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().id() == Diag::kKernelLoad);
+  CHECK(refused.error().message().find("less than 12 KB") != std::string::npos);
+  artifact.tile_features = {"amx-tile", "amx-none"};
+  const Result<LoadedKernel> unknown = load_kernel(artifact);
+  REQUIRE_FALSE(unknown.ok());
+  CHECK(unknown.error().id() == Diag::kCpuFeatures);
+  CHECK(unknown.error().message() == "the code needs amx-none, which this CPU lacks");
+  // Who loads a kernel asks again; what the host is does not change.
+  stack.ss_flags = SS_DISABLE;
+  REQUIRE(sigaltstack(&stack, nullptr) == 0);
+  artifact.tile_features = {"amx-tile"};
+  CHECK(load_kernel(artifact).ok());
+  CHECK(allow_tiles());
+  CHECK_FALSE(ir::has_feature(host_target(), "amx-tile"));
+  // And now the stack is.
+  stack.ss_flags = 0;
+  CHECK(sigaltstack(&stack, nullptr) != 0);
+}
+
+TEST_CASE("tile registers are refused while a signal stack is too small for them") {
+  if (!allow_tiles()) {
+    WARN("skipped: no tile registers here");
+    CHECK_FALSE(ir::has_feature(host_target(), "amx-tile"));
+    return;
+  }
+  CHECK(ir::has_feature(host_target(), "amx-tile"));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    execl("/proc/self/exe", "runtime_test", "[small_signal_stack]", "-w", "NoTests", nullptr);
+    _exit(1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("what a virtual machine hides of its CPU is not compiled for") {

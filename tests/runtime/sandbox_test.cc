@@ -52,7 +52,7 @@ TEST_CASE("a kernel that asks the system for more than computing needs is stoppe
       {"starts_a_program", "SIGSYS: system call 59 (execve) is refused"},
       {"kills_its_parent", "SIGSYS: system call 62 (kill) is refused"},
       {"raises_its_limits", "SIGSYS: system call 160 (setrlimit) is refused"},
-      {"moves_its_thread_pointer", "SIGSYS: system call 158 is refused"},
+      {"moves_its_thread_pointer", "SIGSYS: system call 158 (arch_prctl) is refused"},
       {"closes_the_pipe", "SIGSYS: system call 3 (close) is refused"},
       {"writes_a_gibibyte", "SIGXFSZ: a write beyond the largest file"},
   };

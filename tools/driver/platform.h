@@ -70,7 +70,8 @@ Result<ir::Target> resolve_target(std::string_view text, int threads,
 /// of the process. Errors: UsageOption.
 Result<void> check_threads_here(int64_t threads);
 
-/// Whether this machine can execute code for the target. Errors: CpuFeatures, TargetNotHost.
+/// Whether this machine can execute code for the target, tile registers (AMX) aside: kernels that use
+/// them are refused when they are loaded. Errors: CpuFeatures, TargetNotHost.
 Result<void> check_runs_here(const ir::Target& target);
 bool runs_here(const ir::Target& target);
 

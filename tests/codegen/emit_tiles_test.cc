@@ -1,22 +1,29 @@
 // Products in tile registers (AMX) in compiled code: the instructions, the interpreter's result, or a
 // reason. Compiled everywhere, run where the CPU has them.
-#include "runtime/cpu/tiles.h"
-
+#include "codegen/codegen.h"
 #include "codegen/cpu/export.h"
 #include "codegen/cpu/features.h"
 #include "codegen/subprocess.h"
-#include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "tests/codegen/kernel_run.h"
+#include "tests/codegen/tile_check.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
 
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace prunerc {
@@ -112,38 +119,14 @@ Program tiled(const Types& t, const Program& base, const Tiling& how) {
   return s.program();
 }
 
-Target sapphire_rapids() { return target_from_string("cpu:sapphirerapids").value(); }
-
-bool has_tiles(const char* feature = "+amx-int8") {
-  const std::string features = codegen::host_target(Target{}).llvm_features;
-  const bool has = features.find(feature) != std::string::npos && runtime::allow_tiles();
-  if (!has) WARN("skipped: no tile registers here");
-  return has;
-}
-
-// Compiles for a CPU that has them; runs where they are.
-void check(const Program& reference, const Program& scheduled, uint64_t seed,
-           const char* feature = "+amx-int8") {
-  INFO(print(scheduled));
-  REQUIRE_OK(codegen::compile_cpu(scheduled, sapphire_rapids()));
-  if (has_tiles(feature)) CHECK(compare_with_interpreter(reference, scheduled, seed) == "");
-}
-
-std::string assembly(const Program& program) {
-  const Result<std::string> text =
-      codegen::emit_cpu(program, sapphire_rapids(), codegen::EmitKind::kAssembly);
-  REQUIRE_OK(text);
-  return *text;
-}
-
 TEST_CASE("products of bytes of all signs, rows and depths are the interpreter's") {
   for (const Types& t : {kS8S8, kS8U8, kU8S8, kU8U8}) {
     for (const int rows : {4, 7, 16}) {
       for (const int depth : {32, 64}) {
         const Program base = parse_or_die(product(t, {2 * rows, 32, 3 * depth}));
         const Program s = tiled(t, base, {.rows = rows, .depth = depth});
-        check(base, s, static_cast<uint64_t>(rows));
-        CHECK(num_times(assembly(s), std::string(t.instruction) + "\t") == 1);
+        check_tiles(base, s, static_cast<uint64_t>(rows));
+        CHECK(num_times(tile_assembly(s), std::string(t.instruction) + "\t") == 1);
       }
     }
   }
@@ -156,8 +139,8 @@ TEST_CASE("sums of a block of tiles stay in registers through the loop over the 
   for (const auto& block : blocks) {
     const Program base = parse_or_die(product(kU8S8, {16 * block.r * 2, 16 * block.v, 256}));
     const Program s = tiled(kU8S8, base, {.r = block.r, .v = block.v});
-    check(base, s, 3);
-    const std::string text = assembly(s);
+    check_tiles(base, s, 3);
+    const std::string text = tile_assembly(s);
     INFO(text);
     const int sums = block.r * block.v;
     CHECK(num_times(text, "tdpbusd\t") == sums);
@@ -174,8 +157,8 @@ TEST_CASE("more sums than registers are brought and taken away by each product o
   for (const auto& [r, v] : {std::pair{4, 2}, {2, 4}, {4, 4}, {1, 8}}) {
     const Program base = parse_or_die(product(kS8S8, {16 * r, 16 * v, 192}));
     const Program s = tiled(kS8S8, base, {.r = r, .v = v});
-    check(base, s, 5);
-    const std::string text = assembly(s);
+    check_tiles(base, s, 5);
+    const std::string text = tile_assembly(s);
     CHECK(num_times(text, "tdpbssd\t") == r * v);
     CHECK(num_times(text, "tilestored\t") == r * v);
     CHECK(num_times(text, "tilezero\t") == 0);
@@ -199,14 +182,15 @@ TEST_CASE("tiles of random sizes, blocks and loops are the interpreter's") {
     const Loops loops = tile(s, s.blocks().front(), t, how);
     if (rng.chance(0.5)) REQUIRE_OK(s.reorder({loops.r, loops.v, loops.step}));
     if (rng.chance(0.5)) REQUIRE_OK(s.parallel(loops.rows));
-    check(base, s.program(), static_cast<uint64_t>(i), t.group == 2 ? "+amx-bf16" : "+amx-int8");
+    check_tiles(base, s.program(), static_cast<uint64_t>(i),
+                t.group == 2 ? "+amx-bf16" : "+amx-int8");
   }
 }
 
 TEST_CASE("one step of the depth, and one tile in all, need no loop") {
   for (const Shape& shape : {Shape{32, 32, 64}, {16, 16, 64}}) {
     const Program base = parse_or_die(product(kU8U8, shape));
-    check(base, tiled(kU8U8, base, {}), 7);
+    check_tiles(base, tiled(kU8U8, base, {}), 7);
   }
 }
 
@@ -215,7 +199,7 @@ TEST_CASE("loops around tiles may be of any kind") {
   const auto changed = [&](auto&& change) {
     schedule::Schedule s(base, schedule::Verify::kEachStep);
     change(s, tile(s, s.blocks().front(), kU8S8, {.rows = 10, .r = 2}));
-    check(base, s.program(), 6);
+    check_tiles(base, s.program(), 6);
   };
   using schedule::Schedule;
   changed([](Schedule& s, const Loops& l) { REQUIRE_OK(s.vectorize(l.rows)); });
@@ -245,7 +229,7 @@ TEST_CASE("an epilogue reads sums that tile registers have left in memory") {
     const Loops loops = tile(done, product, kU8S8, {.r = 2, .v = 1});
     REQUIRE_OK(done.reverse_compute_at(epilogue, loops.columns));
     if (scope == Scope::kLocal) REQUIRE_OK(done.set_scope(loops.block, 0, scope));
-    check(base, done.program(), 8);
+    check_tiles(base, done.program(), 8);
   }
 }
 
@@ -281,8 +265,8 @@ TEST_CASE("products of bf16 are exact on small whole numbers, and close on other
   for (const int depth : {16, 32}) {
     const Program base = parse_or_die(product(kHalves, {24, 32, 4 * depth}));
     const Program s = tiled(kHalves, base, {.rows = 12, .depth = depth, .r = 2, .v = 2});
-    check(base, s, 9, "+amx-bf16");
-    CHECK(num_times(assembly(s), "tdpbf16ps\t") == 4);
+    check_tiles(base, s, 9, "+amx-bf16");
+    CHECK(num_times(tile_assembly(s), "tdpbf16ps\t") == 4);
     if (!has_tiles("+amx-bf16")) continue;
     Rng rng(first_seed());
     std::vector<Tensor> inputs = random_inputs(base, rng);
@@ -319,8 +303,8 @@ Program three_products(Program* base) {
 TEST_CASE("tiles of several sizes, on this thread before and behind others', are configured anew") {
   Program base;
   const Program s = three_products(&base);
-  check(base, s, 11);
-  const std::string text = assembly(s);
+  check_tiles(base, s, 11);
+  const std::string text = tile_assembly(s);
   INFO(text);
   // The kernel's: at its begin, behind the parallel loop, for the last product and behind it; the
   // task's. Each is given up, too: before the loop, at the ends of both functions, and where the loop
@@ -334,18 +318,9 @@ TEST_CASE("a task alone configures the registers of its thread") {
   schedule::Schedule s(base, schedule::Verify::kEachStep);
   const Loops loops = tile(s, s.blocks().front(), kU8S8, {});
   REQUIRE_OK(s.parallel(loops.rows));
-  check(base, s.program(), 12);
-  CHECK(num_times(assembly(s.program()), "ldtilecfg\t") == 1);
-  CHECK(num_times(assembly(s.program()), "tilerelease") == 1);
-}
-
-TEST_CASE("sums in a small buffer are memory: the loops that fill it stay loops") {
-  const Program base = parse_or_die(product(kU8S8, {16, 16, 128}));
-  schedule::Schedule s(base, schedule::Verify::kEachStep);
-  const Loops loops = tile(s, s.blocks().front(), kU8S8, {});
-  const Result<BlockId> out = s.cache_write(loops.block, 0, Scope::kLocal);
-  REQUIRE_OK(out);
-  check(base, s.program(), 13);
+  check_tiles(base, s.program(), 12);
+  CHECK(num_times(tile_assembly(s.program()), "ldtilecfg\t") == 1);
+  CHECK(num_times(tile_assembly(s.program()), "tilerelease") == 1);
 }
 
 TEST_CASE("nests of other sizes, types and places are refused by the schedule") {
@@ -448,36 +423,80 @@ TEST_CASE("an exported library asks for the registers that it uses") {
   CHECK(num_times(with, "amx-bf16") == 0);
 }
 
+using Call = int (*)(const uint8_t*, const int8_t*, int32_t*);
+
+/// The function of a library, which stays while the object does.
+struct Exported {
+  explicit Exported(const Program& program, const Target& target) {
+    const Result<std::string> built =
+        codegen::build_cpu_library(library_of(program, target), codegen::CpuLibraryForm::kShared);
+    REQUIRE_OK(built);
+    const Result<codegen::ScratchFolder> folder = codegen::ScratchFolder::make();
+    REQUIRE_OK(folder);
+    const std::string path = folder->file("tiles.so");
+    REQUIRE_OK(codegen::write_file(path, *built));
+    loaded.reset(dlopen(path.c_str(), RTLD_NOW));
+    REQUIRE(loaded != nullptr);
+    call = reinterpret_cast<Call>(dlsym(loaded.get(), "op_tiles"));
+    REQUIRE(call != nullptr);
+  }
+  struct Close {
+    void operator()(void* library) const { dlclose(library); }
+  };
+  std::unique_ptr<void, Close> loaded;
+  Call call = nullptr;
+};
+constexpr int kNoSuchCpu = 2;  // PRUNERC_ERROR_CPU
+
 TEST_CASE("an exported library computes in tiles on two threads") {
   const Program base = parse_or_die(product(kU8S8, {64, 32, 128}));
   schedule::Schedule s(base, schedule::Verify::kEachStep);
   REQUIRE_OK(s.parallel(tile(s, s.blocks().front(), kU8S8, {.v = 2}).rows));
   const Target target = has_tiles() ? codegen::host_target(Target{}) : sapphire_rapids();
-  const Result<std::string> built =
-      codegen::build_cpu_library(library_of(s.program(), target), codegen::CpuLibraryForm::kShared);
-  REQUIRE_OK(built);
-  const Result<codegen::ScratchFolder> folder = codegen::ScratchFolder::make();
-  REQUIRE_OK(folder);
-  const std::string path = folder->file("tiles.so");
-  REQUIRE_OK(codegen::write_file(path, *built));
-  void* const loaded = dlopen(path.c_str(), RTLD_NOW);
-  REQUIRE(loaded != nullptr);
-  const auto call =
-      reinterpret_cast<int (*)(const uint8_t*, const int8_t*, int32_t*)>(dlsym(loaded, "op_tiles"));
-  REQUIRE(call != nullptr);
+  const Exported library(s.program(), target);
   Rng rng(3);
   const std::vector<Tensor> inputs = random_inputs(base, rng);
   std::vector<int32_t> got(64 * 32);
-  const int code = call(reinterpret_cast<const uint8_t*>(inputs[0].data.data()),
-                        reinterpret_cast<const int8_t*>(inputs[1].data.data()), got.data());
-  constexpr int kNoSuchCpu = 2;  // PRUNERC_ERROR_CPU
+  const int code = library.call(reinterpret_cast<const uint8_t*>(inputs[0].data.data()),
+                                reinterpret_cast<const int8_t*>(inputs[1].data.data()), got.data());
   CHECK(code == (has_tiles() ? 0 : kNoSuchCpu));
-  if (code == 0) {
-    const Tensor want = interpret_or_die(base, inputs)[0];
-    for (int64_t i = 0; i < 64 * 32; ++i)
-      REQUIRE(static_cast<double>(got[static_cast<std::size_t>(i)]) == want.get(i));
+  if (code != 0) return;
+  const Tensor want = interpret_or_die(base, inputs)[0];
+  for (int64_t i = 0; i < 64 * 32; ++i)
+    REQUIRE(static_cast<double>(got[static_cast<std::size_t>(i)]) == want.get(i));
+}
+
+// Run by the next test in a process that has not asked for tile registers yet.
+TEST_CASE("a library whose thread has a small signal stack", "[.small_signal_stack]") {
+  const Program plain = parse_or_die(product(kU8S8, {16, 16, 64}));
+  const Exported library(tiled(kU8S8, plain, {}), codegen::host_target(Target{}));
+  const std::vector<uint8_t> a(16 * 64, 1);
+  const std::vector<int8_t> b(64 * 16, 2);
+  std::vector<int32_t> c(16 * 16, 7);
+  std::vector<char> memory(8 << 10);
+  stack_t stack{};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  REQUIRE(sigaltstack(&stack, nullptr) == 0);
+  CHECK(library.call(a.data(), b.data(), c.data()) == kNoSuchCpu);
+  CHECK(c == std::vector<int32_t>(16 * 16, 7));
+  stack.ss_flags = SS_DISABLE;
+  REQUIRE(sigaltstack(&stack, nullptr) == 0);
+  CHECK(library.call(a.data(), b.data(), c.data()) == 0);
+  CHECK(c == std::vector<int32_t>(16 * 16, 64 * 2));
+}
+
+TEST_CASE("an exported library is refused tile registers while a signal stack is too small") {
+  if (!has_tiles()) return;
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    execl("/proc/self/exe", "codegen_test", "[small_signal_stack]", "-w", "NoTests", nullptr);
+    _exit(1);
   }
-  dlclose(loaded);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 }  // namespace

@@ -159,5 +159,26 @@ TEST_CASE("nests that a tile register would read or write elsewhere are refused"
   CHECK_DIAG(match("x86_tdpbusd_16x16x64", Nest{}.text()), TensorMismatch);
 }
 
+TEST_CASE("subscripts that read the sums are refused: the instruction would read them too early") {
+  const std::string sums =
+      "program p(A: u8[80, 64], B: i8[16, 16, 4]) -> (C: i32[16, 16]) { for i in 16 { for j in 16 "
+      "{ "
+      "for g in 16 { for k in 4 { C[i, j] = C[i, j] + i32(A[FROM + i, g*4 + k])*i32(B[g, j, k]) } "
+      "} "
+      "} } }";
+  const std::string dot =
+      "program p(A: u8[80], B: i8[16, 4], T: i32[16]) -> (C: i32[16]) { for j in 16 { for k in 4 { "
+      "C[j] = C[j] + i32(A[FROM + k])*i32(B[j, k]) } } }";
+  CHECK(match("x86_tdpbusd_16x16x64", replaced(sums, "FROM", "7")).ok());
+  CHECK(match("x86_vpdpbusd_16x4", replaced(dot, "FROM", "i64(T[0]) % 4")).ok());
+  for (const auto& found :
+       {match("x86_tdpbusd_16x16x64", replaced(sums, "FROM", "i64(C[0, 0]) % 4")),
+        match("x86_vpdpbusd_16x4", replaced(dot, "FROM", "i64(C[0]) % 4"))}) {
+    CHECK_DIAG(found, TensorMismatch);
+    if (found.ok()) continue;
+    CHECK(found.error().message().find("a subscript of 'A' reads the output") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace prunerc
