@@ -409,6 +409,12 @@ TEST_CASE("a claimed time may be an eighth of what is possible without matrix ti
   const double without = least_possible_ns(task_of(text, "cpu:icelake-server num_threads=2"));
   CHECK(with == Approx(without / 8));
   CHECK(with < 512.0 * 512 * 512 / 1024 / 2 / 4);  // two cores at 4 GHz
+  // Only of what they multiply.
+  const std::string floats = narrow_product({"f32", "f32", "f32"}, {512, 512, 512});
+  CHECK(least_possible_ns(task_of(floats)) ==
+        Approx(least_possible_ns(task_of(floats, "cpu:icelake-server num_threads=2"))));
+  const std::string no_bytes = "cpu:sapphirerapids num_threads=2 llvm_features=-amx-int8";
+  CHECK(least_possible_ns(task_of(text, no_bytes)) == Approx(without));
 }
 
 }  // namespace
