@@ -184,7 +184,7 @@ TEST_CASE("what waits for data beside matrix tiles is bound by them, else bytes 
   CHECK(limit("cpu:icelake-server num_threads=1 l1_bandwidth=1e11").unit == LimitUnit::kNone);
 }
 
-TEST_CASE("narrow elements count on matrix tiles wherever the program has them") {
+TEST_CASE("narrow elements count wherever the program has them") {
   const ir::Target with = *ir::target_from_string("cpu:sapphirerapids num_threads=1");
   // Weights of bytes beside bf16: the products are those of bf16.
   const search::Task mixed = task_of(
@@ -207,6 +207,11 @@ TEST_CASE("narrow elements count on matrix tiles wherever the program has them")
   const search::Task made = search::make_task("p", ir::parse(text).value(), with);
   CHECK(impossible_ns(made) ==
         Approx(std::min(made.flops, made.work.rated_ops()) / (2 * 512 * 6.5)));
+  // On a GPU likewise.
+  const search::Task on_gpu =
+      search::make_task("p", ir::parse(text).value(), *ir::target_from_string("cuda:h100"));
+  CHECK(impossible_ns(on_gpu) ==
+        Approx(std::min(on_gpu.flops, on_gpu.work.rated_ops()) / (2 * 2.0 * 132 * 2048 * 1.98)));
 }
 
 TEST_CASE("what tensor instructions of a GPU do is possible") {

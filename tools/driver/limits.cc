@@ -63,9 +63,9 @@ double tile_ops_on_halves(const search::Task& task) {
   return has && ir::has_feature(task.target, "amx-bf16") ? 2 * kTileHalves : 0;
 }
 
-double gpu_gflops(const search::Task& task) {
-  const ir::Target& target = task.target;
-  const double lanes = kF32Bytes / narrowest_param(task);
+// On elements of so many bytes.
+double gpu_gflops(const ir::Target& target, double element_bytes) {
+  const double lanes = kF32Bytes / element_bytes;
   const double tensor = 2.0 * static_cast<double>(target.num_sms * target.tensor_macs_per_sm) *
                         target.platform.clock_ghz;
   const bool uses_tensor = lanes > 1 || target.allow_tf32 != 0;
@@ -75,7 +75,7 @@ double gpu_gflops(const search::Task& task) {
 
 double arithmetic_gflops(const search::Task& task) {
   const ir::Target& target = task.target;
-  if (target.kind != ir::TargetKind::kCpu) return gpu_gflops(task);
+  if (target.kind != ir::TargetKind::kCpu) return gpu_gflops(target, narrowest_param(task));
   const bool all = target.num_threads > 1;
   const double measured = all ? target.platform.fma_gflops_all : target.platform.fma_gflops;
   const double vectors = measured > 0 ? measured : target.peak_gflops() * threads_of(target);
@@ -152,7 +152,7 @@ double impossible_ns(const search::Task& task) {
   constexpr double kVectorsPerCycle = 2;
   const ir::Target& target = task.target;
   const bool is_cpu = target.kind == ir::TargetKind::kCpu;
-  double gflops = 2 * (is_cpu ? target.peak_gflops() : gpu_gflops(task));
+  double gflops = 2 * (is_cpu ? target.peak_gflops() : gpu_gflops(target, narrowest_buffer(task)));
   if (gflops <= 0) return 0;
   if (is_cpu) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
