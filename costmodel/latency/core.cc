@@ -84,11 +84,11 @@ struct Work {
   Sym outside = 0;  // of what moves out of the innermost loop, of the whole nest
 };
 
-Work count_work(const Nest& nest, const Tile& tile, Sym copies) {
+Work count_work(const Nest& nest, const Tile& tile, const ir::Target& target, Sym copies) {
   Work out;
   if (nest.tensor != nullptr) {
-    out.in_pass =
-        is_matrix_tile(nest) ? matrix_slots(nest, tile, copies) : copies * nest.tensor->slots;
+    out.in_pass = is_matrix_tile(nest) ? matrix_slots(nest, tile, target, copies)
+                                       : copies * nest.tensor->slots;
     return out;
   }
   for (const NestWork& part : nest.work) {
@@ -126,6 +126,28 @@ struct Pass {
   Sym masked_updates = 0, masked_links = 0;
 };
 
+// Rows of an operand on matrix tiles, which fill no vector registers. `begins`: of the innermost loop.
+void count_tile_rows(const NestTable& table, const Nest& nest, const Tile& tile,
+                     const NestAccess& a, const AccessCost& cost, Sym begins, Pass* pass) {
+  const Sym rows = cost.copies * cost.uops;
+  if (!a.is_write) {
+    pass->loads += select(cost.in_loop, rows, 0);
+    pass->setup += select(cost.in_loop, 0, rows * begins);
+    return;
+  }
+  const Sym in_memory = has_sums_in_memory(nest, tile, a, cost);
+  const Sym all_rows = select(in_memory, pass->copies * cost.uops, 0);
+  const Sym loads = logical_not(begins_at_zero(table, nest));
+  pass->loads += select(cost.in_loop, rows * loads, all_rows);
+  pass->stores += select(cost.in_loop, rows, kMemoryRowCycles * all_rows);
+  const Sym runs = hoisted_runs(nest, tile, a.moves);
+  pass->setup +=
+      select(logical_or(cost.in_loop, in_memory), 0, rows * (loads + kLoadsOfStoredRow) * runs);
+  const Sym links = pass->copies / max(1, cost.copies);
+  pass->latency = max(pass->latency, select(cost.in_loop, 0, links * kTileSumCycles));
+  pass->chain = max(pass->chain, select(cost.in_loop, 0, pass->passes / runs));
+}
+
 Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
                 const ir::Target& target) {
   Pass pass;
@@ -146,6 +168,10 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
   Sym scalars = 0;
   for (const NestAccess& a : nest.accesses) {
     const AccessCost cost = cost_of(table, nest, a, tile, target);
+    if (is_matrix_tile(nest)) {
+      count_tile_rows(table, nest, tile, a, cost, begins, &pass);
+      continue;
+    }
     const Sym uops = cost.copies * cost.uops;
     const Sym loads = select(logical_and(cost.in_loop, cost.reads), uops, 0);
     pass.loads += select(cost.moves_with_lanes, loads, 0);
@@ -167,15 +193,8 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
                                     scalar, 0));
     }
     const Sym runs = a.is_write ? hoisted_runs(nest, tile, a.moves) : begins;
-    const double store = is_matrix_tile(nest) ? kTileStoreLoads : 1;
-    pass.setup += select(cost.in_loop, 0, uops * (cost.reads + store * cost.writes) * runs);
+    pass.setup += select(cost.in_loop, 0, uops * (cost.reads + cost.writes) * runs);
     if (!a.is_read || !a.is_write) continue;
-    if (is_matrix_tile(nest)) {
-      const Sym rows = select(is_crowded(cost), pass.copies * cost.uops, 0);
-      pass.loads += rows;
-      pass.stores += kTileStoreLoads * rows;
-      continue;
-    }
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
     const bool is_memory = table.alloc_depth(a.buffer) == 0 &&
@@ -250,6 +269,14 @@ Sym waiting(const NestTable& table, const Nest& nest, const Tile& tile) {
   return cycles;
 }
 
+// Of a fill that is not emitted: leaving the loops that it has in common with the next nest, which
+// counts them as paid for.
+Sym spared_cycles(const Nest& nest, const Tile& tile, std::vector<Sym> shared) {
+  const auto common = static_cast<std::size_t>(common_depth(nest, *(&nest + 1)));
+  for (std::size_t i = common; i < shared.size(); ++i) shared[i] = 1;
+  return exit_cycles(nest, tile, shared);
+}
+
 }  // namespace
 
 CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& target) {
@@ -265,7 +292,7 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
 
   const auto ports = static_cast<double>(std::max<int64_t>(1, target.fma_ports));
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
-  const Work work = count_work(nest, tile, pass.copies);
+  const Work work = count_work(nest, tile, target, pass.copies);
   const Sym slots = work.in_pass + guard_slots(nest, pass.copies) +
                     0.6 * condition_slots(nest, tile, pass.copies);
   const Sym instructions = slots + 0.5 * (pass.loads + pass.scalars) + pass.stores + 1;
@@ -291,6 +318,9 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   }
   out.cycles = pass.passes * cycles + exit_cycles(nest, tile, shared) + pass.setup / load_ports +
                work.outside / ports + waiting(table, nest, tile);
+  const Sym is_spared = is_spared_fill(table, nest);
+  if (is_spared.is(0)) return out;
+  out.cycles = select(is_spared, spared_cycles(nest, tile, shared), out.cycles);
   return out;
 }
 

@@ -11,15 +11,27 @@ bool is_matrix_tile(const Nest& nest);
 /// Rows of a tile register that an operand fills, each of which is a load or a store of one vector.
 double tile_rows(const Nest& nest, const NestAccess& a);
 
-/// A row that is stored, in rows that are loaded; in cycles where an instruction waits for it. Measured: an accumulator
-/// in memory doubles what an instruction takes.
-constexpr double kTileStoreLoads = 2;
+/// Loads that run in the time of a row that is stored. Measured: 16 cycles for a tile, two loads in each.
+constexpr double kLoadsOfStoredRow = 2;
+/// Cycles for each row of an instruction whose sums come from memory and go there. Measured: 29 for 16 rows.
+constexpr double kMemoryRowCycles = 1.8;
+/// From an instruction to the next one that adds to the same sums. Measured.
+constexpr double kTileSumCycles = 52;
 
-/// Truth: more accumulators than stay in tile registers, so that each instruction loads and stores its own.
-Sym is_crowded(const AccessCost& accumulator);
+/// Truth: each instruction loads and stores its sums, the access `sum`: there are more than tile registers hold, or a
+/// serial loop around it runs as often as a guard lets it, and code generation wants constants.
+Sym has_sums_in_memory(const Nest& nest, const Tile& tile, const NestAccess& sum,
+                       const AccessCost& cost);
 
-/// Slots of a multiply-add port that the unit takes for one pass through the tile, which has so many instructions.
-Sym matrix_slots(const Nest& nest, const Tile& tile, Sym copies);
+/// Truth: what runs right before the nest sets its sums, and nothing else, to 0: then they begin in tile registers,
+/// and it is not emitted. `nest` is one of table.nests(), no copy.
+Sym begins_at_zero(const NestTable& table, const Nest& nest);
+/// The same of the nest that sets them.
+Sym is_spared_fill(const NestTable& table, const Nest& nest);
+
+/// Slots of the target's multiply-add ports that the unit takes for one pass through the tile, which has so many
+/// instructions.
+Sym matrix_slots(const Nest& nest, const Tile& tile, const ir::Target& target, Sym copies);
 
 }  // namespace prunerc::costmodel
 

@@ -31,6 +31,21 @@ bool is_own_hash(const TaskKey& key, const ir::Program& program) {
   return hash.finish().to_string() == key.hash;
 }
 
+namespace {
+
+// Whether the program has elements that the target's matrix tiles multiply, parameters or not.
+bool may_use_tiles(const Task& task) {
+  const auto multiplies = [&](const ir::Buffer& buffer) {
+    const bool is_byte = buffer.dtype == ir::DType::kI8 || buffer.dtype == ir::DType::kU8;
+    return (is_byte && ir::has_feature(task.target, "amx-int8")) ||
+           (buffer.dtype == ir::DType::kBF16 && ir::has_feature(task.target, "amx-bf16"));
+  };
+  const auto buffers = task.base.buffers();
+  return std::any_of(buffers.begin(), buffers.end(), multiplies);
+}
+
+}  // namespace
+
 double least_possible_ns(const Task& task) {
   // A thread: two vectors of 64 bytes a cycle at 6 GHz, each lane a fused multiply-add, four
   // products of bytes in it; on matrix tiles eight times as many. A GPU: beyond any that is sold.
@@ -43,9 +58,7 @@ double least_possible_ns(const Task& task) {
   constexpr double kLeastNs = 1;
   const bool on_cpu = task.target.kind == ir::TargetKind::kCpu;
   const auto threads = static_cast<double>(std::max<int64_t>(1, task.target.num_threads));
-  const bool has_tiles =
-      ir::has_feature(task.target, "amx-int8") || ir::has_feature(task.target, "amx-bf16");
-  const double thread_ops = kThreadOpsPerNs * (has_tiles ? kMatrixTiles : 1);
+  const double thread_ops = kThreadOpsPerNs * (may_use_tiles(task) ? kMatrixTiles : 1);
   const double ops = on_cpu ? threads * thread_ops : kGpuOpsPerNs;
   const double bytes = on_cpu ? threads * kThreadBytesPerNs : kGpuBytesPerNs;
   // Of inputs a gather may need little; outputs are all written.

@@ -157,7 +157,7 @@ Result<SearchSpace> make_space(const Task& task) {
     return space;
   }
   for (const Variant& variant : variants()) {
-    // They would be those without, once more.
+    // Without matrix tiles these are the sketches "narrow" once more.
     if (variant.amx && !has_matrix_tiles(task.target)) continue;
     add(variant.name, [&](SketchContext& c) { return apply_variant(c, variant); });
   }

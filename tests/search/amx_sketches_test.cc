@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,21 @@ TEST_CASE("products of bytes and bf16 have sketches on matrix tiles where the ta
   CHECK(trace_of(narrow_product(kHalves, s), no_bytes) != "");
   CHECK(trace_of(narrow_product(kU8S8, s), no_halves) != "");
   CHECK(trace_of(narrow_product(kHalves, s), no_halves) == "");
+  // Without the registers there is none of them.
+  const std::string no_registers = "cpu:sapphirerapids llvm_features=-amx-tile";
+  for (const NarrowTypes& t : {kU8S8, kHalves}) {
+    const SearchSpace space = space_of(task_of(narrow_product(t, s), no_registers));
+    CHECK(amx_sketches(space).empty());
+    for (const Sketch& sketch : space.sketches) {
+      CHECK_FALSE(has(schedule::print(sketch.trace), "x86_tdp"));
+    }
+  }
+}
+
+TEST_CASE("a transposed operand goes to matrix tiles also where there is no dot instruction") {
+  const std::string text = narrow_product(kHalves, {32, 64, 128}, "M K | vi, vk", "N K | vj, vk");
+  CHECK(sizes_of(text, "cpu:sapphirerapids llvm_features=-avx512bf16") == "16x16x32");
+  CHECK(sizes_of(text) == "16x16x32");
 }
 
 TEST_CASE("signs of the operands choose the instruction") {
@@ -191,6 +207,13 @@ TEST_CASE("other types, sums of one operand and windows along the lanes have no 
   CHECK(trace_of(narrow_product({"i8", "i8", "f32"}, s)) == "");
   CHECK(trace_of(narrow_product({"i32", "i32", "i32"}, s)) == "");
   CHECK(trace_of(narrow_product({"i8", "i32", "i32"}, s)) == "");
+  // Of one buffer no operand alone can be laid out.
+  CHECK_FALSE(has(trace_of(R"(
+program x(X: u8[32, 64]) -> (C: i32[32, 32]) { for i in 32 { for j in 32 { for k in 64 {
+  block "C" [vi: S(32) = i, vj: S(32) = j, vk: R(64) = k] {
+    init { C[vi, vj] = 0i32 }
+    C[vi, vj] = C[vi, vj] + i32(X[vi, vk])*i32(X[vj, vk]) } } } } })"),
+                  "x86_tdp"));
   CHECK(trace_of(R"(
 program s(A: u8[32, 64]) -> (C: i32[32]) { for i in 32 { for k in 64 {
   block "C" [vi: S(32) = i, vk: R(64) = k] {
@@ -312,15 +335,65 @@ program q(A: u8[19, 40], const B: i8[40, 35], const S: f32[35]) -> (C: i8[19, 35
   for i2 in 19 { for j2 in 35 { block "C" [wi: S(19) = i2, wj: S(35) = j2] {
     C[wi, wj] = i8(min(max(round(f32(T[wi, wj])*S[wj]), -128f32), 127f32)) } } } })";
 
+bool holds(ir::Stmt s, const std::function<bool(ir::Stmt)>& fits) {
+  bool found = false;
+  ir::walk(
+      s,
+      [&](ir::Stmt part) {
+        found = found || fits(part);
+        return !found;
+      },
+      [](ir::Expr) {});
+  return found;
+}
+
+// Whether some loop has instructions on matrix tiles in it, and what stores the program's result.
+bool finishes_tiles_in_their_loops(const ir::Program& program) {
+  const auto is_instruction = [](ir::Stmt s) {
+    const auto* loop = s.as<ir::Loop>();
+    return loop != nullptr && ir::tensor_of(*loop).value_or("").starts_with("x86_tdp");
+  };
+  const auto stores_result = [&](ir::Stmt s) {
+    const auto* store = s.as<ir::Store>();
+    return store != nullptr && program.buffer(store->buffer).role == ir::BufferRole::kOutput;
+  };
+  return holds(program.root(), [&](ir::Stmt s) {
+    return s.as<ir::Loop>() != nullptr && holds(s, is_instruction) && holds(s, stores_result);
+  });
+}
+
 TEST_CASE("an epilogue is part of the tiles' loops, and const operands are packed once") {
   check_computes(kRequantized);
-  CHECK(has(trace_of(kRequantized), "reverse_compute_at"));
   const Task task = task_of(kRequantized);
   const SearchSpace space = space_of(task);
   for (const int sketch : amx_sketches(space)) {
     const Result<Candidate> made = instantiate(task, space, sketch, {});
     REQUIRE_OK(made);
     CHECK_FALSE(ir::find_prologue(made->program).results.empty());
+    CHECK(finishes_tiles_in_their_loops(made->program));
+  }
+}
+
+TEST_CASE("pixels of a convolution with an epilogue are computed as they are") {
+  check_computes(requantized_pixels());
+}
+
+TEST_CASE("zeros beyond the ends of bf16 meet no infinity or NaN of a result") {
+  // Rows, columns and k are all padded, but in the second.
+  for (const NarrowShape& s : {NarrowShape{17, 37, 35}, {32, 32, 64}, {49, 20, 33}}) {
+    const Task task = task_of(narrow_product(kHalves, s));
+    const SearchSpace space = space_of(task);
+    REQUIRE_FALSE(amx_sketches(space).empty());
+    Rng rng(first_seed());
+    std::vector<ir::Tensor> inputs = random_inputs(task.base, rng);
+    set_non_finite(&inputs);
+    const ir::Tensor wanted = interpret_or_die(task.base, inputs)[0];
+    for (const int sketch : amx_sketches(space)) {
+      const Result<Candidate> made = instantiate(task, space, sketch, {});
+      REQUIRE_OK(made);
+      INFO(ir::print(made->program));
+      CHECK(has_same_values(wanted, interpret_or_die(made->program, inputs)[0]));
+    }
   }
 }
 
@@ -352,6 +425,12 @@ TEST_CASE("sketches on matrix tiles have parameters, and instances that are what
 }
 
 TEST_CASE("what a draft sees of a candidate on matrix tiles is what its program has") {
+  const auto has_guards = [](const ir::Program& program) {
+    return holds(program.root(), [](ir::Stmt s) {
+      const auto* block = s.as<ir::Block>();
+      return s.as<ir::If>() != nullptr || (block != nullptr && block->guard.defined());
+    });
+  };
   for (const NarrowShape& shape : {NarrowShape{96, 128, 320}, {49, 100, 100}}) {
     const Task task = task_of(narrow_product(kU8S8, shape));
     const SearchSpace space = space_of(task);
@@ -361,7 +440,8 @@ TEST_CASE("what a draft sees of a candidate on matrix tiles is what its program 
       REQUIRE_OK(made);
       const costmodel::LatencySymbols symbols =
           costmodel::latency_symbols(made->program, task.target);
-      for (int i = 0; i < 10; ++i) {
+      int num_even = 0, num_ragged = 0;
+      for (int i = 0; i < 30; ++i) {
         Rng rng(first_seed(), static_cast<uint64_t>(sketch), static_cast<uint64_t>(i));
         const Genome genome = random_genome(space, sketch, rng);
         const Result<std::vector<int64_t>> values = param_values(*made, genome.decisions);
@@ -371,7 +451,10 @@ TEST_CASE("what a draft sees of a candidate on matrix tiles is what its program 
         const costmodel::Sym wanted[] = {symbols.total_ns};
         INFO(from.name << " case " << i);
         const double drafted = costmodel::evaluate(wanted, params)[0];
-        CHECK(drafted == Approx(candidate->predicted_ns).epsilon(0.1));
+        // What a guard leaves out is a share to a draft.
+        const bool is_even = !has_guards(candidate->program);
+        ++(is_even ? num_even : num_ragged);
+        CHECK(drafted == Approx(candidate->predicted_ns).epsilon(is_even ? 1e-9 : 0.1));
         // Of a statement inside of an instruction, too.
         const costmodel::ModelFeatures features =
             costmodel::extract(candidate->program, task.target);
@@ -381,6 +464,9 @@ TEST_CASE("what a draft sees of a candidate on matrix tiles is what its program 
                             [](float value) { return std::isfinite(value); }));
         }
       }
+      INFO(from.name << ": " << num_even << " even, " << num_ragged << " ragged");
+      CHECK(num_even + num_ragged >= 5);
+      if (shape.m == 96) CHECK(num_even >= 5);
     }
   }
 }
@@ -409,6 +495,12 @@ TEST_CASE("a claimed time may be an eighth of what is possible without matrix ti
   const double without = least_possible_ns(task_of(text, "cpu:icelake-server num_threads=2"));
   CHECK(with == Approx(without / 8));
   CHECK(with < 512.0 * 512 * 512 / 1024 / 2 / 4);  // two cores at 4 GHz
+  // Only of what they multiply.
+  const std::string floats = narrow_product({"f32", "f32", "f32"}, {512, 512, 512});
+  CHECK(least_possible_ns(task_of(floats)) ==
+        Approx(least_possible_ns(task_of(floats, "cpu:icelake-server num_threads=2"))));
+  const std::string no_bytes = "cpu:sapphirerapids num_threads=2 llvm_features=-amx-int8";
+  CHECK(least_possible_ns(task_of(text, no_bytes)) == Approx(without));
 }
 
 }  // namespace

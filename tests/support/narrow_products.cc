@@ -1,6 +1,8 @@
 #include "tests/support/narrow_products.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -79,6 +81,40 @@ std::string narrow_convolution(const NarrowTypes& types, const NarrowConvolution
                                        {'Q', shape.window},
                                        {'D', shape.stride}});
   return typed(all, types);
+}
+
+std::string requantized_pixels() {
+  return R"(
+program q(X: u8[1, 7, 7, 64], const F: i8[64, 33], const S: f32[33]) -> (Z: u8[1, 7, 7, 33]) {
+  buffer Y: i32[1, 7, 7, 33] global
+  for h in 7 { for w in 7 { for f in 33 { for c in 64 {
+    block "Y" [vh: S(7) = h, vw: S(7) = w, vf: S(33) = f, vc: R(64) = c] {
+      init { Y[0, vh, vw, vf] = 0i32 }
+      Y[0, vh, vw, vf] = Y[0, vh, vw, vf] + i32(X[0, vh, vw, vc])*i32(F[vc, vf]) } } } } }
+  for h2 in 7 { for w2 in 7 { for f2 in 33 {
+    block "Z" [uh: S(7) = h2, uw: S(7) = w2, uf: S(33) = f2] {
+      Z[0, uh, uw, uf] = u8(min(max(round(f32(Y[0, uh, uw, uf])*S[uf]), 0f32), 255f32)) } } } } })";
+}
+
+void set_non_finite(std::vector<ir::Tensor>* inputs) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ir::Tensor &a = inputs->at(0), &b = inputs->at(1);
+  const int64_t depth = a.shape[1], columns = b.shape[1];
+  a.set(0, kInfinity);
+  a.set(2 * depth + depth / 2, -kInfinity);
+  a.set(a.num_elements() - 1, std::nan(""));
+  b.set(columns / 2, kInfinity);
+  b.set(columns - 1, std::nan(""));
+  b.set(b.num_elements() - 2, -kInfinity);
+}
+
+bool has_same_values(const ir::Tensor& a, const ir::Tensor& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double x = a.get(i), y = b.get(i);
+    if (x != y && !(std::isnan(x) && std::isnan(y))) return false;
+  }
+  return true;
 }
 
 int most_in_a_loop(const std::string& assembly, const std::string& name) {

@@ -3,7 +3,10 @@
 #ifndef PRUNERC_TESTS_SUPPORT_NARROW_PRODUCTS_H_
 #define PRUNERC_TESTS_SUPPORT_NARROW_PRODUCTS_H_
 
+#include "ir/interp/tensor.h"
+
 #include <string>
+#include <vector>
 
 namespace prunerc::testing {
 
@@ -31,6 +34,14 @@ struct NarrowConvolution {
   int window = 1, stride = 1;
 };
 std::string narrow_convolution(const NarrowTypes& types, const NarrowConvolution& shape);
+
+/// Seven by seven pixels, each multiplied alone; the result is u8 of a scaled sum.
+std::string requantized_pixels();
+
+/// Sets some elements of A and B, the inputs of a narrow_product of bf16, to infinities and NaN: near the ends and in the middle.
+void set_non_finite(std::vector<ir::Tensor>* inputs);
+/// The same elements, any NaN being equal to any other.
+bool has_same_values(const ir::Tensor& a, const ir::Tensor& b);
 
 /// Most instructions whose names begin so between a label of the assembly and the next branch.
 int most_in_a_loop(const std::string& assembly, const std::string& name);

@@ -1,10 +1,12 @@
 #include "tools/driver/limits.h"
 
+#include "ir/parser.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace prunerc {
@@ -153,11 +155,63 @@ TEST_CASE("what matrix tiles of a CPU do is possible, and a limit where their ra
   // 32 times two operations of f32 a cycle, 16 times as many of bf16.
   const search::Task halves = product("bf16", with);
   CHECK(limit_of(halves).ns == Approx(halves.flops / (16 * halves.target.peak_gflops())));
-  CHECK(limit_of(product("i8", with)).unit == LimitUnit::kNone);
-  // Taken away by name.
+  // Tiles are as wide where vectors are not.
+  const search::Task half_vectors =
+      product("i8", "cpu:sapphirerapids num_threads=1 vector_bytes=32");
+  CHECK(impossible_ns(half_vectors) ==
+        Approx(std::min(half_vectors.flops, half_vectors.work.rated_ops()) / (2 * 1024 * 6.5)));
+  // Taken away by name, and with the registers.
+  CHECK(impossible_ns(product("i8", "cpu:sapphirerapids num_threads=1 llvm_features=-amx-tile")) ==
+        Approx(impossible_ns(product("i8", without))));
   CHECK(
       impossible_ns(product("bf16", "cpu:sapphirerapids num_threads=1 llvm_features=-amx-bf16")) ==
       Approx(impossible_ns(product("bf16", without))));
+}
+
+TEST_CASE("what waits for data beside matrix tiles is bound by them, else bytes have no limit") {
+  const auto limit = [](const char* target) {
+    return limit_of(
+        task_of("op dense<N=64>(A: i8[N,N], B: i8[N,N]) -> (C: i32[N,N]) {"
+                "  C[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);"
+                "}",
+                *ir::target_from_string(target)));
+  };
+  // 24,576 bytes come in 246 ns; tiles take 98 ns for the products, dot products of vectors 788 ns.
+  const TaskLimit slow = limit("cpu:sapphirerapids num_threads=1 l1_bandwidth=1e11");
+  CHECK(slow.unit == LimitUnit::kL1);
+  CHECK(slow.ns == Approx(24576 / 100.0));
+  CHECK(limit("cpu:sapphirerapids num_threads=1 l1_bandwidth=1e12").unit == LimitUnit::kNone);
+  CHECK(limit("cpu:icelake-server num_threads=1 l1_bandwidth=1e11").unit == LimitUnit::kNone);
+}
+
+TEST_CASE("narrow elements count wherever the program has them") {
+  const ir::Target with = *ir::target_from_string("cpu:sapphirerapids num_threads=1");
+  // Weights of bytes beside bf16: the products are those of bf16.
+  const search::Task mixed = task_of(
+      "op dense<N=64>(A: bf16[N,N], B: i8[N,N]) -> (C: f32[N,N]) {"
+      "  C[i,j] = sum[k] f32(A[i,k]) * f32(B[k,j]);"
+      "}",
+      with);
+  REQUIRE_FALSE(mixed.work.is_integer());
+  CHECK(limit_of(mixed).ns == Approx(mixed.work.rated_ops() / (2 * 512 * 2.6)));
+  // Made of f32 on the way: parameters alone do not show them.
+  const char* const text =
+      "program p(A: f32[64, 64], B: f32[64, 64]) -> (C: f32[64, 64]) {"
+      "  buffer H: bf16[64, 64] global"
+      "  for i in 64 { for k in 64 { block \"H\" [vi: S(64) = i, vk: S(64) = k] {"
+      "    H[vi, vk] = bf16(A[vi, vk]) } } }"
+      "  for i2 in 64 { for j2 in 64 { for k2 in 64 {"
+      "    block \"C\" [wi: S(64) = i2, wj: S(64) = j2, wk: R(64) = k2] {"
+      "      init { C[wi, wj] = 0f32 }"
+      "      C[wi, wj] = C[wi, wj] + f32(H[wi, wk])*B[wk, wj] } } } } }";
+  const search::Task made = search::make_task("p", ir::parse(text).value(), with);
+  CHECK(impossible_ns(made) ==
+        Approx(std::min(made.flops, made.work.rated_ops()) / (2 * 512 * 6.5)));
+  // On a GPU likewise.
+  const search::Task on_gpu =
+      search::make_task("p", ir::parse(text).value(), *ir::target_from_string("cuda:h100"));
+  CHECK(impossible_ns(on_gpu) ==
+        Approx(std::min(on_gpu.flops, on_gpu.work.rated_ops()) / (2 * 2.0 * 132 * 2048 * 1.98)));
 }
 
 TEST_CASE("what tensor instructions of a GPU do is possible") {

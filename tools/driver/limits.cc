@@ -14,8 +14,8 @@ namespace prunerc {
 namespace {
 
 constexpr double kF32Bytes = 4;
-/// Products on matrix tiles (AMX) in a cycle, in those of two vectors of dot products: 1024 of bytes, 512 of bf16.
-constexpr double kMatrixTiles = 8;
+/// Products in a cycle on the matrix tiles (AMX) of a core.
+constexpr double kTileBytes = 1024, kTileHalves = 512;
 
 double threads_of(const ir::Target& target) {
   return static_cast<double>(std::max<int64_t>(1, target.num_threads));
@@ -26,47 +26,64 @@ double cores_of(const ir::Target& target) {
   return std::clamp(static_cast<double>(target.num_cores), 1.0, threads_of(target));
 }
 
-// Bytes of the narrowest element that is read or written; masks are not computed with.
-double narrowest_element(const search::Task& task) {
+// Of elements that are read or written. Units: bytes. Masks are not computed with.
+double narrower(double bytes, ir::DType dtype) {
+  return dtype == ir::DType::kBool ? bytes
+                                   : std::min(bytes, static_cast<double>(ir::byte_size(dtype)));
+}
+
+double narrowest_param(const search::Task& task) {
   double bytes = kF32Bytes;
   for (const ir::BufferId id : task.base.params()) {
-    const ir::DType dtype = task.base.buffer(id).dtype;
-    if (dtype == ir::DType::kBool) continue;
-    bytes = std::min(bytes, static_cast<double>(ir::byte_size(dtype)));
+    bytes = narrower(bytes, task.base.buffer(id).dtype);
   }
   return bytes;
 }
 
-bool has_param_of(const search::Task& task, ir::DType dtype) {
-  const auto params = task.base.params();
-  return std::any_of(params.begin(), params.end(),
-                     [&](ir::BufferId id) { return task.base.buffer(id).dtype == dtype; });
+// Wide parameters may become narrow ones before they are multiplied.
+double narrowest_buffer(const search::Task& task) {
+  double bytes = kF32Bytes;
+  for (const ir::Buffer& buffer : task.base.buffers()) bytes = narrower(bytes, buffer.dtype);
+  return bytes;
 }
 
-// How much faster than dot products of vectors the CPU multiplies the task's elements.
-double matrix_tiles(const search::Task& task) {
-  const bool bytes = has_param_of(task, ir::DType::kI8) || has_param_of(task, ir::DType::kU8);
-  const bool is_fast =
-      (bytes && ir::has_feature(task.target, "amx-int8")) ||
-      (has_param_of(task, ir::DType::kBF16) && ir::has_feature(task.target, "amx-bf16"));
-  return is_fast ? kMatrixTiles : 1;
+bool has_buffer_of(const search::Task& task, ir::DType dtype) {
+  const auto buffers = task.base.buffers();
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [&](const ir::Buffer& buffer) { return buffer.dtype == dtype; });
+}
+
+// Operations in a cycle of a core's matrix tiles on the task's bytes, or on its bf16; 0 without these.
+double tile_ops_on_bytes(const search::Task& task) {
+  const bool has = has_buffer_of(task, ir::DType::kI8) || has_buffer_of(task, ir::DType::kU8);
+  return has && ir::has_feature(task.target, "amx-int8") ? 2 * kTileBytes : 0;
+}
+double tile_ops_on_halves(const search::Task& task) {
+  const bool has = has_buffer_of(task, ir::DType::kBF16);
+  return has && ir::has_feature(task.target, "amx-bf16") ? 2 * kTileHalves : 0;
+}
+
+// On elements of so many bytes.
+double gpu_gflops(const ir::Target& target, double element_bytes) {
+  const double lanes = kF32Bytes / element_bytes;
+  const double tensor = 2.0 * static_cast<double>(target.num_sms * target.tensor_macs_per_sm) *
+                        target.platform.clock_ghz;
+  const bool uses_tensor = lanes > 1 || target.allow_tf32 != 0;
+  // Tensor rates are those of elements of two bytes.
+  return uses_tensor && tensor > 0 ? tensor * lanes / 2 : target.peak_gflops() * lanes;
 }
 
 double arithmetic_gflops(const search::Task& task) {
   const ir::Target& target = task.target;
-  const double lanes = kF32Bytes / std::max(1.0, narrowest_element(task));
-  if (target.kind != ir::TargetKind::kCpu) {
-    const double tensor = 2.0 * static_cast<double>(target.num_sms * target.tensor_macs_per_sm) *
-                          target.platform.clock_ghz;
-    const bool uses_tensor = lanes > 1 || target.allow_tf32 != 0;
-    // Tensor rates are those of elements of two bytes.
-    return uses_tensor && tensor > 0 ? tensor * lanes / 2 : target.peak_gflops() * lanes;
-  }
+  if (target.kind != ir::TargetKind::kCpu) return gpu_gflops(target, narrowest_param(task));
   const bool all = target.num_threads > 1;
   const double measured = all ? target.platform.fma_gflops_all : target.platform.fma_gflops;
-  // Bytes are multiplied as integers there, of which no rate is known.
-  const double tiles = lanes == 2 ? matrix_tiles(task) : 1;
-  return tiles * lanes * (measured > 0 ? measured : target.peak_gflops() * threads_of(target));
+  const double vectors = measured > 0 ? measured : target.peak_gflops() * threads_of(target);
+  // Weights of bytes are widened to what they are multiplied with.
+  const double tile_ops =
+      task.work.is_integer() ? tile_ops_on_bytes(task) : tile_ops_on_halves(task);
+  const double tiles = tile_ops * target.platform.clock_ghz * cores_of(target);
+  return std::max(vectors * kF32Bytes / narrowest_param(task), tiles);
 }
 
 // Bytes per second of all threads together; 0 if nobody measured it.
@@ -135,13 +152,15 @@ double impossible_ns(const search::Task& task) {
   constexpr double kVectorsPerCycle = 2;
   const ir::Target& target = task.target;
   const bool is_cpu = target.kind == ir::TargetKind::kCpu;
-  double gflops = 2 * (is_cpu ? target.peak_gflops() : arithmetic_gflops(task));
+  double gflops = 2 * (is_cpu ? target.peak_gflops() : gpu_gflops(target, narrowest_buffer(task)));
   if (gflops <= 0) return 0;
   if (is_cpu) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
     gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
     // A lane of dot products takes as many narrow elements as fit it.
-    gflops *= matrix_tiles(task) * kF32Bytes / std::max(1.0, narrowest_element(task));
+    gflops *= kF32Bytes / narrowest_buffer(task);
+    const double tile_ops = std::max(tile_ops_on_bytes(task), tile_ops_on_halves(task));
+    gflops = std::max(gflops, tile_ops * kMostGhz);
   }
   return std::min(task.flops, task.work.rated_ops()) / (threads_of(target) * gflops);
 }

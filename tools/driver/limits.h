@@ -33,14 +33,15 @@ struct TaskLimit {
 /// The larger of the times that arithmetic and compulsory traffic take at the target's rates, by
 /// Task::work. None where integer arithmetic is what bounds: its rate is measured nowhere.
 /// Elements narrower than f32 have as many more lanes; products of f16 and bf16 on a GPU have its
-/// tensor instructions, those of bf16 on a CPU its matrix tiles.
+/// tensor instructions, those of bytes and bf16 on a CPU its matrix tiles, at the target's clock.
 TaskLimit limit_of(const search::Task& task,
                    runtime::CacheState cache = runtime::CacheState::kWarm);
 
 /// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread (all
 /// of them together may have been measured beside other work). A CPU that was busy all the time while
-/// it was measured gets what two vectors a cycle at the highest clock that is sold make; a GPU, twice
-/// what its tensor instructions do, where the elements allow them. Units: ns.
+/// it was measured gets what two vectors a cycle at the highest clock that is sold make, and its matrix
+/// tiles at that clock, if the program has elements that these multiply; a GPU, twice what its tensor
+/// instructions do, where the elements allow them. Units: ns.
 double impossible_ns(const search::Task& task);
 
 /// A line of the roofline: what a task's machine does at most per ns, in operations for arithmetic,

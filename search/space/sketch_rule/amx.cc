@@ -145,10 +145,12 @@ std::optional<NarrowProduct> find_amx(const schedule::Schedule& schedule, ir::Bl
   const std::optional<TileAxes> axes = find_axes(schedule.program(), facts);
   if (!product || !axes || !axes->row || axes->vector.iter != product->vector.iter) return {};
   const ir::Block& block = *facts.block;
-  const auto read = [&](bool moves) -> const ir::Access& {
-    return block.reads[static_cast<std::size_t>(operand_along(block, product->vector.var, moves))];
+  const auto read = [&](int index) -> const ir::Access& {
+    return block.reads[static_cast<std::size_t>(index)];
   };
-  const ir::Access &a = read(false), &b = read(true), &c = block.writes[0];
+  const ir::Access& a = read(shared_operand(block, product->vector.var));
+  const ir::Access& b = read(moving_operand(block, product->vector.var));
+  const ir::Access& c = block.writes[0];
   product->row = *axes->row;
   const ir::VarId row = product->row.var;
   if (!mentions(a, row) || mentions(b, row) || !has_variable_subscripts(c)) return {};

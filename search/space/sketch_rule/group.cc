@@ -45,13 +45,15 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule,
   return groups;
 }
 
-bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
+namespace {
+
+// tile_group, with the variant as it is.
+bool tile_group_as(SketchContext& context, const Group& group, const Variant& variant) {
   // A chain without rows reads every operand once: no copy of it pays.
   const bool transposes =
       variant.transpose_operand && (context.chain == nullptr || !context.chain->factors.empty());
   const bool moves_operand =
-      transposes ||
-      (variant.narrow && can_use_narrow(context.schedule, group.blocks[0], context.target)) ||
+      transposes || can_use_narrow(context.schedule, group.blocks[0], context.target, variant) ||
       (variant.prepack_vectors > 0 && can_prepack(context.schedule, group.blocks[0]));
   const auto apply = [&](BlockId epilogue) {
     return group.dot && !moves_operand
@@ -69,6 +71,20 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
   if (!apply(BlockId())) return false;
   static_cast<void>(schedule_rows(context, {group.blocks[1]}, variant).ok());
   return true;
+}
+
+}  // namespace
+
+bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
+  if (tile_group_as(context, group, variant)) return true;
+  if (!variant.amx) return false;
+  // Whole sums ask for less than parts, dot instructions for less than matrix tiles.
+  Variant less = variant;
+  less.block_reduction = false;
+  if (variant.block_reduction && tile_group_as(context, group, less)) return true;
+  less = variant;
+  less.amx = false;
+  return tile_group_as(context, group, less);
 }
 
 void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Group>* groups) {

@@ -25,6 +25,19 @@ const ir::Access& read_of(const ir::Block& block, int index) {
   return block.reads[static_cast<std::size_t>(index)];
 }
 
+// -1 unless there is one.
+template <typename Fits>
+int only_operand(const ir::Block& block, const Fits& fits) {
+  int found = -1;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || !fits(access)) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
 // Whether the instruction takes elements of these types: A is what all lanes share.
 bool fits(const ir::TensorIntrinsic& tensor, ir::DType a, ir::DType b, ir::DType c) {
   return std::all_of(tensor.operands.begin(), tensor.operands.end(),
@@ -160,7 +173,7 @@ struct Rows {
 
 Result<Rows> copy_rows(SketchContext& context, BlockId id, const NarrowProduct& product) {
   const ir::Block* block = find_block(context.program(), id);
-  const int a = operand_along(*block, product.vector.var, false);
+  const int a = shared_operand(*block, product.vector.var);
   if (a < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
   const Copy copy = copy_of(*block, read_of(*block, a), product, false);
   Rows rows;
@@ -217,15 +230,12 @@ Result<void> schedule_panels(SketchContext& context, BlockId id, const Copy& cop
 
 }  // namespace
 
-int operand_along(const ir::Block& block, ir::VarId var, bool moves) {
-  int found = -1;
-  for (std::size_t i = 0; i < block.reads.size(); ++i) {
-    const ir::Access& access = block.reads[i];
-    if (access.buffer == block.writes[0].buffer || mentions(access, var) != moves) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(i);
-  }
-  return found;
+int moving_operand(const ir::Block& block, ir::VarId var) {
+  return only_operand(block, [&](const ir::Access& access) { return mentions(access, var); });
+}
+
+int shared_operand(const ir::Block& block, ir::VarId var) {
+  return only_operand(block, [&](const ir::Access& access) { return !mentions(access, var); });
 }
 
 std::optional<NarrowProduct> find_product(const schedule::Schedule& schedule, BlockId id) {
@@ -237,8 +247,8 @@ std::optional<NarrowProduct> find_product(const schedule::Schedule& schedule, Bl
     if (axis.extent > 1 && is_contiguous(block.writes[0], axis.var)) product.vector = axis;
   }
   if (!product.vector.loop.valid()) return {};
-  const int a = operand_along(block, product.vector.var, false);
-  const int b = operand_along(block, product.vector.var, true);
+  const int a = shared_operand(block, product.vector.var);
+  const int b = moving_operand(block, product.vector.var);
   if (a < 0 || b < 0 || !has_variable_subscripts(read_of(block, b))) return {};
   bool is_contiguous_depth = false;
   for (const Axis& axis : facts.reduce) {
@@ -258,8 +268,8 @@ std::optional<NarrowProduct> find_narrow(const schedule::Schedule& schedule, Blo
   std::optional<NarrowProduct> product = find_product(schedule, id);
   if (!product) return {};
   const ir::Block& block = *find_block(schedule.program(), id);
-  const int a = operand_along(block, product->vector.var, false);
-  const int b = operand_along(block, product->vector.var, true);
+  const int a = shared_operand(block, product->vector.var);
+  const int b = moving_operand(block, product->vector.var);
   const auto dtype = [&](ir::BufferId buffer) { return schedule.program().buffer(buffer).dtype; };
   product->tensor = instruction_for(target, dtype(read_of(block, a).buffer),
                                     dtype(read_of(block, b).buffer), dtype(block.writes[0].buffer));
@@ -285,12 +295,12 @@ Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct
   }
   // By place among the reads: the block changes with each copy.
   const ir::Block* block = find_block(s.program(), id);
-  const int b = operand_along(*block, product.vector.var, true);
+  const int b = moving_operand(*block, product.vector.var);
   if (b < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
   const Copy panels = copy_of(*block, read_of(*block, b), product, true);
   PRUNERC_TRY(const BlockId packed, s.reindex_cache_read(id, b, ir::Scope::kGlobal, panels.map));
   block = find_block(s.program(), id);
-  const int a = operand_along(*block, product.vector.var, false);
+  const int a = shared_operand(*block, product.vector.var);
   if (a < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
   if (!rows.copy.valid() && !is_contiguous(read_of(*block, a), product.depth.var)) {
     PRUNERC_TRY(rows, copy_rows(context, id, product));

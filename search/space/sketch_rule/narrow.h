@@ -24,8 +24,10 @@ struct NarrowProduct {
   bool is_tile() const { return rows > 0; }
 };
 
-/// Where the block reads the one operand that moves along `var`, or does not; -1 unless it is one.
-int operand_along(const ir::Block& block, ir::VarId var, bool moves);
+/// Where the block reads the one operand that moves along `var`; -1 unless it is one.
+int moving_operand(const ir::Block& block, ir::VarId var);
+/// The same of the one that does not, which all elements along `var` share.
+int shared_operand(const ir::Block& block, ir::VarId var);
 
 /// The axes of the product that a block is, without an instruction; nullopt if it is none.
 std::optional<NarrowProduct> find_product(const schedule::Schedule& schedule, ir::BlockId block);

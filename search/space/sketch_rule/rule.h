@@ -174,9 +174,9 @@ Result<void> prepack(SketchContext& context, ir::BlockId block, const std::vecto
 /// Whether tile_block, asked to, would prepack an operand of the block.
 bool can_prepack(const schedule::Schedule& schedule, ir::BlockId block);
 
-/// narrow.cc: whether tile_block, asked to, would use an instruction of the target.
-bool can_use_narrow(const schedule::Schedule& schedule, ir::BlockId block,
-                    const ir::Target& target);
+/// narrow.cc, amx.cc: whether tile_block, asked to, would use an instruction of the target.
+bool can_use_narrow(const schedule::Schedule& schedule, ir::BlockId block, const ir::Target& target,
+                    const Variant& variant);
 /// amx.cc: whether the target has instructions on matrix tiles.
 bool has_matrix_tiles(const ir::Target& target);
 

@@ -537,8 +537,11 @@ bool can_prepack(const schedule::Schedule& schedule, BlockId block) {
   return false;
 }
 
-bool can_use_narrow(const schedule::Schedule& schedule, BlockId block, const ir::Target& target) {
-  return find_narrow(schedule, block, target).has_value();
+bool can_use_narrow(const schedule::Schedule& schedule, BlockId block, const ir::Target& target,
+                    const Variant& variant) {
+  if (!variant.narrow) return false;
+  return find_narrow(schedule, block, target).has_value() ||
+         (variant.amx && find_amx(schedule, block, target).has_value());
 }
 
 bool is_reused(const ir::Block& block, ir::VarId var) {
@@ -577,11 +580,7 @@ Result<void> tile_block(SketchContext& context, BlockId block, BlockId consumer,
   const schedule::Schedule before = context.schedule.fork();
   Result<void> done = TileRule(context, block, consumer, variant).run();
   if (!done) context.schedule = before;
-  if (done.ok() || !variant.amx) return done;
-  // Dot instructions ask for less.
-  Variant dots = variant;
-  dots.amx = false;
-  return tile_block(context, block, consumer, dots);
+  return done;
 }
 
 }  // namespace prunerc::search
