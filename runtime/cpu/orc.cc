@@ -179,8 +179,9 @@ Result<void> get_tiles(const codegen::Artifact& artifact) {
   }
   if (!missing.empty()) return error(Diag::kCpuFeatures, std::move(missing));
   if (allow_tiles()) return {};
+  const bool is_small = errno == ENOSPC;
   std::string why = "the system does not let this process use tile registers (AMX)";
-  if (errno == ENOSPC) why += ": a thread's signal stack has less than 12 KB";
+  if (is_small) why += ": a thread's signal stack has less than 12 KB";
   return error(Diag::kKernelLoad, artifact.entry, std::move(why));
 }
 
