@@ -233,7 +233,7 @@ TEST_CASE("an epilogue reads sums that tile registers have left in memory") {
   }
 }
 
-TEST_CASE("the extremes of bytes do not saturate on the way") {
+TEST_CASE("the extremes of bytes do not saturate in tiles") {
   const struct {
     Types types;
     double a, b;
