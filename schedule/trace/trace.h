@@ -91,6 +91,9 @@ struct Trace {
   Trace with_decision(int idx, Decision decision) const;
 };
 
+/// Does a step round other values to narrower floats than the base does (rescale)? All others round where it does.
+bool rounds_elsewhere(const Trace& trace);
+
 /// Without sampling whose values nobody uses; the other values are numbered anew. A replay gives
 /// the same program.
 Trace simplify(const Trace& trace);

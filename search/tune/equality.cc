@@ -33,6 +33,10 @@ double num_input_elements(const ir::Program& program) {
 
 }  // namespace
 
+ir::Roundings roundings_of(const schedule::Trace& trace) {
+  return schedule::rounds_elsewhere(trace) ? ir::Roundings::kIgnored : ir::Roundings::kOpaque;
+}
+
 EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, double log2_error,
                              uint64_t seed) {
   const auto start = Clock::now();
@@ -44,6 +48,7 @@ EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, dou
     ir::FpvOptions options;
     options.log2_error = log2_error;
     options.seed = seed;
+    options.roundings = roundings_of(trace);
     options.max_steps = log2_error < kDraftLog2Error ? kStoredSteps : kDraftSteps;
     out.verdict = ir::check_equivalent(twin->base, twin->scheduled, options);
     // Shrinking may have broken a base that is valid at its own size.

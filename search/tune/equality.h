@@ -21,6 +21,9 @@ namespace prunerc::search {
 inline constexpr double kDraftLog2Error = -20;
 inline constexpr double kStoredLog2Error = -64;
 
+/// A schedule that rounds other values to narrower floats is checked as if no value were rounded.
+ir::Roundings roundings_of(const schedule::Trace& trace);
+
 struct EqualityResult {
   ir::FpvVerdict verdict;
   double seconds = 0;

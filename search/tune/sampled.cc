@@ -117,6 +117,7 @@ bool take(const ir::FpvVerdict& tile, SampledVerdict* out) {
   out->verdict.log2_error = bound;
   out->verdict.assumes.orders |= before.orders;
   out->verdict.assumes.private_exponents |= before.private_exponents;
+  out->verdict.assumes.roundings |= before.roundings;
   return true;
 }
 
@@ -166,6 +167,7 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
   check.log2_error = options.log2_error;
   check.seed = options.seed;
   check.max_steps = options.max_steps;
+  check.roundings = options.roundings;
   const int64_t cost = schedule::cost_of(spec) + schedule::cost_of(candidate);
   // Programs of other signatures are told apart there.
   if (cost > options.max_whole_cost && same_outputs(spec, candidate)) {
@@ -183,7 +185,9 @@ SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
   out.is_whole = true;
   out.verdict = check_on_twin(task, trace, kStoredLog2Error, options.seed).verdict;
   if (out.verdict.kind != ir::VerdictKind::kUnsupported) return out;
-  return check_programs(task.base, program, options);
+  SampleOptions own = options;
+  own.roundings = roundings_of(trace);
+  return check_programs(task.base, program, own);
 }
 
 std::string to_string(const SampledVerdict& verdict) {

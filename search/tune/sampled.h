@@ -17,6 +17,7 @@ struct SampleOptions {
   int num_random = 8;                  // tiles of each output, beside those at its corners
   int64_t max_steps = 60'000'000;      // lanes of one run of one program
   int64_t max_whole_cost = 5'000'000;  // of both programs; see schedule::cost_of. 0: only tiles
+  ir::Roundings roundings = ir::Roundings::kOpaque;  // of a schedule: roundings_of (equality.h)
 };
 
 /// What was compared. An output is cut into tiles of at most kTileElements elements; each sample is

@@ -135,6 +135,7 @@ void check_against(const VerifyVerb& verb, const ir::Program& spec, const search
   }
   search::SampleOptions options;
   options.seed = verb.kernel.seed;
+  options.roundings = search::roundings_of(prepared.choice.trace);
   const search::SampledVerdict found =
       search::check_programs(spec, prepared.choice.program, options);
   take_equality(found, verdict);
