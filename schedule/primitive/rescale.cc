@@ -98,6 +98,7 @@ class RescalePlanner {
     PRUNERC_TRY_VOID(read_maxima());
     PRUNERC_TRY_VOID(match_variables());
     PRUNERC_TRY_VOID(check_hidden());
+    PRUNERC_TRY_VOID(check_reads(weights(), store().buffer));
     const std::vector<std::size_t> sums = flow_.readers(store().buffer);
     if (sums.empty()) return not_simple(weights(), "be read by sums");
     for (const std::size_t sum : sums) PRUNERC_TRY_VOID(read_sum(sum));
@@ -109,12 +110,18 @@ class RescalePlanner {
   const Store& store() const { return *weights().body.as<Store>(); }
   const Load& subtracted() const { return *exponent_.subtracted; }
 
+  // All that reads what the block makes is known.
+  Result<void> check_reads(const Block& block, BufferId made) const {
+    PRUNERC_TRY_VOID(check_intermediate(flow_.program(), made));
+    const bool outside = accessed_outside_blocks(flow_.program(), made);
+    return outside ? not_simple(block, "be read by blocks alone") : Result<void>();
+  }
+
   Result<void> read_weights() {
     const std::string fault = canonical_nest_fault(flow_.program(), flow_[place_]);
     if (!fault.empty()) return not_simple(weights(), "have its own loops alone: " + fault);
     if (!weights().attrs.empty()) return not_simple(weights(), "have no attributes");
     PRUNERC_TRY_VOID(check_pure_store(flow_, place_));
-    PRUNERC_TRY_VOID(check_intermediate(flow_.program(), store().buffer));
     PRUNERC_TRY_VOID(check_sources_final(b_, flow_, place_));
     if (!is_at_variables(weights(), store().indices)) {
       return not_simple(weights(), "write at its variables");
@@ -262,7 +269,7 @@ class RescalePlanner {
   // A sum that belongs to one tile, and who adds up such sums.
   Result<void> read_sum(std::size_t place) {
     PRUNERC_TRY(const AxisReduction sum, read_axis_reduction(b_, flow_, place, ExprKind::kAdd));
-    PRUNERC_TRY_VOID(check_intermediate(flow_.program(), sum.target()));
+    PRUNERC_TRY_VOID(check_reads(*sum.block, sum.target()));
     if (sum.reducer.update.dtype() != plan_.whole.reducer.update.dtype()) {
       return not_simple(*sum.block, "be a sum in the maximum's type");
     }
