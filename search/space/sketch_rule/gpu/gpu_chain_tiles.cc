@@ -223,6 +223,11 @@ void drop_units(SketchContext& context) {
 
 Result<void> tile_keys(SketchContext& context) {
   schedule::Schedule& s = context.schedule;
+  const std::vector<BlockId> all = s.blocks();
+  if (std::none_of(all.begin(), all.end(),
+                   [&](BlockId id) { return is_maximum(*find_block(s.program(), id)); })) {
+    return refuse("what has no maximum");
+  }
   const schedule::Schedule whole = s.fork();
   drop_units(context);
   const schedule::Schedule before = s.fork();
