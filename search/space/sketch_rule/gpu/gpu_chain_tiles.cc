@@ -16,9 +16,11 @@
 #include "search/space/sketch_rule/gpu/gpu_chain.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace prunerc::search {
 namespace {
