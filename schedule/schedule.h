@@ -217,6 +217,8 @@ struct ReplayOptions {
   Verify verify = Verify::kNever;
   Part part = Part::kWhole;
   std::span<const int32_t> lines = {};  // of the script, by instruction: where an error is shown
+  /// Gets the programs before and after each step that rounds elsewhere (trace.h), in order.
+  std::vector<ir::Program>* around = nullptr;
 };
 
 /// Applies the trace to `base`. Recorded ids are mapped to those that this replay yields; outputs

@@ -91,7 +91,10 @@ struct Trace {
   Trace with_decision(int idx, Decision decision) const;
 };
 
-/// Does a step round other values to narrower floats than the base does (rescale)? All others round where it does.
+/// Does the step round other values to narrower floats than the program before it does (rescale)? All others round
+/// where it does.
+bool rounds_elsewhere(const Instruction& step);
+/// Does one of its steps?
 bool rounds_elsewhere(const Trace& trace);
 
 /// Without sampling whose values nobody uses; the other values are numbered anew. A replay gives
