@@ -1,5 +1,6 @@
 #include "schedule/legality/axis_reduction.h"
 
+#include "ir/query.h"
 #include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/elementwise.h"
 #include "schedule/legality/instance_order.h"
@@ -90,6 +91,28 @@ Factors factors_of(Expr product) {
   Factors out;
   collect_factors(product, &out);
   return out;
+}
+
+Expr without_float_casts(Expr e) {
+  const Cast* cast = e.as<Cast>();
+  while (cast != nullptr && is_float(cast->dtype) && is_float(cast->operand.dtype())) {
+    e = cast->operand;
+    cast = e.as<Cast>();
+  }
+  return e;
+}
+
+const Load* sole_factor(const AxisReduction& sum, BufferId buffer) {
+  const auto reads = [&](Expr e) { return loads_from(e, buffer); };
+  const Factors factors = factors_of(sum.reducer.update);
+  const auto reader = std::find_if(factors.above.begin(), factors.above.end(), reads);
+  if (reader == factors.above.end() || std::any_of(reader + 1, factors.above.end(), reads) ||
+      std::any_of(factors.below.begin(), factors.below.end(), reads)) {
+    return nullptr;
+  }
+  const Load* load = without_float_casts(*reader).as<Load>();
+  if (load == nullptr || load->buffer != buffer) return nullptr;
+  return std::any_of(load->indices.begin(), load->indices.end(), reads) ? nullptr : load;
 }
 
 Exponent exponent_of(Expr power) {

@@ -38,6 +38,12 @@ struct Factors {
 };
 Factors factors_of(ir::Expr product);
 
+/// Without conversions from floats to floats around it.
+ir::Expr without_float_casts(ir::Expr e);
+/// The load of the buffer that is one numerator of what is added up, perhaps converted; null if the buffer is read
+/// otherwise, more than once, or by its own subscripts.
+const ir::Load* sole_factor(const AxisReduction& sum, ir::BufferId buffer);
+
 /// The load of a buffer in exp(x - load), and x.
 struct Exponent {
   ir::Expr x;

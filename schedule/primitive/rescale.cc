@@ -1,7 +1,7 @@
 // rescale(@P): weights exp(x - M) subtract their tile's maximum N, sums over tiles make up for it.
 // Needs: M the maximum of N over tiles, N that of x in one; @P a store of weights, perhaps rounded,
-// perhaps 0 where hidden, of no row all; readers are sums in a tile, theirs sums over all tiles, in
-// M's type; all as they came. After: floats round otherwise, weights to narrower ones under N, too.
+// 0 where N hides x as well, of no row all; readers are sums in a tile, theirs sums over all tiles,
+// of M's type; as they came. After: floats, narrower ones too, round and overflow otherwise.
 //   block @P .. { P[c, s] = f16(exp(X[c, s] - M[0])) }
 //   block [c: S(4), s: R(8)] { T[c] = T[c] + f32(P[c, s]) }  block [c: R(4)] { U[0] = U[0] + T[c] }
 // ~>
@@ -61,30 +61,6 @@ bool names_each_variable(const Block& block, std::span<const Expr> indices) {
            return std::any_of(indices.begin(), indices.end(),
                               [&](Expr index) { return is_var(index, iter); });
          });
-}
-
-Expr without_float_casts(Expr e) {
-  const Cast* cast = e.as<Cast>();
-  while (cast != nullptr && is_float(cast->dtype) && is_float(cast->operand.dtype())) {
-    e = cast->operand;
-    cast = e.as<Cast>();
-  }
-  return e;
-}
-
-// The load of the buffer that is one numerator of what is added up; null if it is read otherwise, or more than once.
-const Load* sole_factor(const AxisReduction& sum, BufferId buffer) {
-  const Load* found = nullptr;
-  const Factors factors = factors_of(sum.reducer.update);
-  for (Expr factor : factors.above) {
-    if (!loads_from(factor, buffer)) continue;
-    const Load* load = without_float_casts(factor).as<Load>();
-    if (found != nullptr || load == nullptr || load->buffer != buffer) return nullptr;
-    found = load;
-  }
-  const bool divides = std::any_of(factors.below.begin(), factors.below.end(),
-                                   [&](Expr factor) { return loads_from(factor, buffer); });
-  return divides ? nullptr : found;
 }
 
 class RescalePlanner {
@@ -212,7 +188,7 @@ class RescalePlanner {
     return not_simple(weights(), "have in its exponents what its tile's maximum is of");
   }
 
-  // What the exponent has is what the tile's maximum is of, or what is shown of it.
+  // What the exponent has is what the tile's maximum is of; where weights are hidden, of those that are shown.
   bool is_same_element(const Pairs& pairs) {
     VarMap to_tile;
     for (const auto& [mine, its] : pairs) {
@@ -221,9 +197,9 @@ class RescalePlanner {
     }
     const Expr x = substitute(b_, exponent_.x, to_tile);
     const Expr update = plan_.tile.reducer.update;
-    if (structural_equal(x, update)) return true;
+    if (!shown_.defined()) return structural_equal(x, update);
     const Select* select = update.as<Select>();
-    if (select == nullptr || !shown_.defined() || !is_identity(ExprKind::kMax, select->on_false) ||
+    if (select == nullptr || !is_identity(ExprKind::kMax, select->on_false) ||
         !structural_equal(x, select->on_true)) {
       return false;
     }
