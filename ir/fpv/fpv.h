@@ -28,11 +28,16 @@ std::string_view to_string(VerdictKind kind);
 /// On what the bound rests beside randomness; README.md says what each means.
 struct FpvAssumptions {
   bool private_exponents =
-      false;            // exponents of exp are more than an input, or a sum or difference of two
+      false;               // exponents of exp are more than an input, or a sum or difference of two
   bool orders = false;     // floats are compared, or integer data decides
   bool roundings = false;  // roundings to narrower floats were ignored
   bool operator==(const FpvAssumptions&) const = default;
   bool none() const { return !private_exponents && !orders && !roundings; }
+  void add(const FpvAssumptions& other) {
+    private_exponents |= other.private_exponents;
+    orders |= other.orders;
+    roundings |= other.roundings;
+  }
 };
 
 struct FpvVerdict {

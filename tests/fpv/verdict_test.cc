@@ -472,6 +472,15 @@ TEST_CASE("roundings to narrower floats may be ignored, and that is said") {
     CAPTURE(wrong);
     CHECK(check_ignoring(spec, elementwise("f32", "f32", wrong)).kind == VerdictKind::kNotEqual);
   }
+  // What is not seen: a rounding that is lost, added, or to another type.
+  for (const char* other : {"exp(X[i] - Z[i])*3f32", "f32(bf16(exp(X[i] - Z[i])))*3f32",
+                            "f32(f16(f32(f16(exp(X[i] - Z[i])))*3f32))"}) {
+    CAPTURE(other);
+    rejects(spec, elementwise("f32", "f32", other));
+    const FpvVerdict hidden = check_ignoring(spec, elementwise("f32", "f32", other));
+    CHECK(hidden.ok());
+    CHECK(hidden.assumes.roundings);
+  }
   CHECK_FALSE(check_ignoring(kMatmul, kMatmul).assumes.roundings);
   CHECK_FALSE(check(spec, spec).assumes.roundings);
 }
