@@ -222,6 +222,24 @@ TEST_CASE("tiles that the sketch makes are equal in finite fields, but for round
   }
 }
 
+TEST_CASE("attention over many keys, which the sketch cuts, has a verdict at its own shape") {
+  const ir::Program program = whole("attention", "H=1 T=64 S=512 E=64");
+  const Result<search::Candidate> made = drawn(program);
+  REQUIRE_OK(made);
+  search::SampleOptions options;
+  options.log2_error = -20;
+  options.num_random = 2;
+  options.max_whole_cost = 0;
+  const search::SampledVerdict found =
+      search::check_at_shape(program, made->trace, made->program, options);
+  INFO(search::to_string(found));
+  CHECK(found.verdict.ok());
+  CHECK(found.verdict.log2_error <= -20);
+  CHECK(found.verdict.assumes.roundings);
+  CHECK_FALSE(found.is_whole);
+  CHECK(found.num_random == 2);
+}
+
 TEST_CASE("one pass is one kernel with the interpreter's results", "[gpu]") {
   Rng rng(first_seed(), 7);
   const auto at_random = [&](const search::SearchSpace& space, search::Genome* genome) {

@@ -26,7 +26,8 @@ Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduc
                        WarpUnit unit, bool bulk);
 
 /// gpu_chain_tiles.cc: keys of attention over whole rows become tiles, as gpu_chain_online wants them. Errors: Unsupported
-/// where no maximum is over an axis that tiles divide, or the program has tiles; those of the primitives.
+/// where there are no two products and no maximum over an axis that tiles divide, or where the program has tiles. The
+/// schedule is then as it was.
 Result<void> tile_keys(SketchContext& context);
 
 /// gpu_chain_online.cc: the same of a tile of keys and of what combines tiles, in one pass over them that keeps rows in

@@ -43,6 +43,12 @@ bool is_maximum(const ir::Block& block) {
   return reducer && reducer->op == ir::ExprKind::kMax && is_reduction(block);
 }
 
+// As tensor instructions compute.
+bool is_product(const ir::Block& block) {
+  const std::optional<ir::Reducer> reducer = ir::match_reducer(block);
+  return reducer && reducer->op == ir::ExprKind::kAdd && reducer->update.as<ir::Mul>() != nullptr;
+}
+
 // "(x0, x1, x2) -> (x0, x1//64, x1%64, x2)".
 std::string cut_map(const char* name, std::size_t rank, std::size_t at, int64_t size) {
   std::string from, to;
@@ -226,10 +232,12 @@ void drop_units(SketchContext& context) {
 Result<void> tile_keys(SketchContext& context) {
   schedule::Schedule& s = context.schedule;
   const std::vector<BlockId> all = s.blocks();
-  if (std::none_of(all.begin(), all.end(),
-                   [&](BlockId id) { return is_maximum(*find_block(s.program(), id)); })) {
-    return refuse("what has no maximum");
-  }
+  const auto count = [&](bool (*is_such)(const ir::Block&)) {
+    return std::count_if(all.begin(), all.end(),
+                         [&](BlockId id) { return is_such(*find_block(s.program(), id)); });
+  };
+  if (count(is_maximum) == 0) return refuse("what has no maximum");
+  if (count(is_product) < 2) return refuse("what has no two products");
   const schedule::Schedule whole = s.fork();
   drop_units(context);
   const schedule::Schedule before = s.fork();
