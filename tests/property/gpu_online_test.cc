@@ -223,7 +223,7 @@ TEST_CASE("tiles that the sketch makes are equal in finite fields, but for round
 }
 
 TEST_CASE("attention over many keys, which the sketch cuts, has a verdict at its own shape") {
-  const ir::Program program = whole("attention", "H=1 T=64 S=512 E=64");
+  const ir::Program program = whole("attention", "H=1 T=64 S=256 E=64");
   const Result<search::Candidate> made = drawn(program);
   REQUIRE_OK(made);
   search::SampleOptions options;
