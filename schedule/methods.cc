@@ -205,6 +205,10 @@ Result<std::vector<BlockId>> Schedule::online(BlockId maximum) {
   return outputs_of<BlockId>(outputs);
 }
 
+Result<void> Schedule::rescale(BlockId weights) {
+  return only_success(apply({PrimitiveKind::kRescale, {weights}, {}}));
+}
+
 Result<void> Schedule::fuse_reduction_epilogue(BlockId reduction, BlockId epilogue) {
   return only_success(apply({PrimitiveKind::kFuseReductionEpilogue, {reduction, epilogue}, {}}));
 }

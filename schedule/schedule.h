@@ -119,6 +119,9 @@ class Schedule {
   /// The maximum and the sums of exp(x - maximum)*y that read it are one block, which rescales what it has summed;
   /// returns it and the blocks that finish its sums.
   Result<std::vector<ir::BlockId>> online(ir::BlockId maximum);
+  /// The block's weights exp(x - maximum) subtract the maximum of their tile; sums over tiles multiply by what that is off.
+  /// Roundings of weights move (rounds_elsewhere).
+  Result<void> rescale(ir::BlockId weights);
 
   /// The epilogue, which adds to the reduction's result what does not depend on it, becomes part of
   /// the reduction's init (for other reducers: joins by the same operation).
@@ -214,6 +217,8 @@ struct ReplayOptions {
   Verify verify = Verify::kNever;
   Part part = Part::kWhole;
   std::span<const int32_t> lines = {};  // of the script, by instruction: where an error is shown
+  /// Gets the programs before and after each step that rounds elsewhere (trace.h), in order.
+  std::vector<ir::Program>* around = nullptr;
 };
 
 /// Applies the trace to `base`. Recorded ids are mapped to those that this replay yields; outputs

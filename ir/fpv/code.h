@@ -3,6 +3,7 @@
 #ifndef PRUNERC_IR_FPV_CODE_H_
 #define PRUNERC_IR_FPV_CODE_H_
 
+#include "ir/fpv/field.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 
@@ -181,6 +182,7 @@ struct FpCode {
   bool compares_floats = false;
   bool has_exp = false;
   bool indexes_by_data = false;
+  bool ignores_roundings = false;  // some were
   /// Largest extent of a loop of each axis, by concurrency.
   std::array<std::array<int64_t, kNumAxes>, kNumConcurrencies> axes = {};
   int64_t largest_extent = 1;  // of a dimension of a buffer
@@ -222,7 +224,7 @@ int64_t find_watched(const FpCode& code, int32_t buffer, const F& holds) {
 
 /// The program is well-formed (ir::verify). Errors: Unsupported, with what is not.
 Result<FpCode> compile_fp(const Program& program, std::span<const int64_t> params,
-                          int64_t max_elements);
+                          int64_t max_elements, Roundings roundings = Roundings::kOpaque);
 
 }  // namespace prunerc::ir
 

@@ -82,9 +82,10 @@ int axis_of(LoopKind kind) {
   PRUNERC_UNREACHABLE("loop kind");
 }
 
-FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params)
+FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params, Roundings roundings)
     : program_(program),
       params_(params),
+      roundings_(roundings),
       alloc_points_(find_alloc_points(program)),
       warp_wide_(find_warp_wide(program)) {}
 
@@ -390,11 +391,11 @@ int32_t FpCompiler::stmt(Stmt s) {
 }
 
 Result<FpCode> compile_fp(const Program& program, std::span<const int64_t> params,
-                          int64_t max_elements) {
+                          int64_t max_elements, Roundings roundings) {
   if (params.size() != program.domain().names.size()) {
     return error(Diag::kUnsupported, "a check of a sketch without values for its parameters");
   }
-  FpCompiler compiler(program, params);
+  FpCompiler compiler(program, params, roundings);
   PRUNERC_TRY_VOID(compiler.buffers(max_elements));
   compiler.set_root(compiler.stmt(program.root()));
   return compiler.take();

@@ -162,6 +162,10 @@ int32_t FpCompiler::cast(const Cast& n, int depth) {
       return expr(inner->operand, depth);
     }
     if (widens(n.operand.dtype(), n.dtype)) return expr(n.operand, depth);
+    if (roundings_ == Roundings::kIgnored) {
+      code_.ignores_roundings = true;
+      return expr(n.operand, depth);
+    }
   }
   FpExpr out;
   out.dtype = n.dtype;

@@ -20,7 +20,7 @@ std::map<BufferId, uint8_t> find_warp_wide(const Program& program);
 
 class FpCompiler {
  public:
-  FpCompiler(const Program& program, std::span<const int64_t> params);
+  FpCompiler(const Program& program, std::span<const int64_t> params, Roundings roundings);
 
   Result<void> buffers(int64_t max_elements);
   int32_t stmt(Stmt s);
@@ -77,6 +77,7 @@ class FpCompiler {
 
   const Program& program_;
   std::span<const int64_t> params_;
+  Roundings roundings_;
   std::unordered_map<BufferId, std::vector<const Loop*>> alloc_points_;
   std::map<BufferId, uint8_t> warp_wide_;             // axes of threads, as in FpAccess
   std::unordered_map<int32_t, FpAffine> vars_;        // by VarId

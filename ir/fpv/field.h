@@ -63,6 +63,9 @@ struct PrimeRange {
 /// modulo all.
 enum class WorldWidth : uint8_t { kOne, kTwo };
 
+/// What rounding to a narrower float gives: a value of its own, which equal arguments have alike, or what was rounded.
+enum class Roundings : uint8_t { kOpaque, kIgnored };
+
 /// Number of such primes in the default range, counted with a sieve.
 inline constexpr double kNumSafePrimes = 817'344;
 

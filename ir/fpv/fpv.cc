@@ -236,6 +236,7 @@ class Check {
     assumes_.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
     assumes_.orders = compares_floats() || spec.indexes_by_data || candidate.indexes_by_data ||
                       spec_degrees_.compares_data || degrees_.compares_data;
+    assumes_.roundings = spec.ignores_roundings || candidate.ignores_roundings;
   }
 
   FpvVerdict run();
@@ -367,11 +368,13 @@ std::string_view to_string(VerdictKind kind) {
 
 FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
                             const FpvOptions& options) {
-  Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
+  Result<FpCode> left =
+      compile_fp(spec, options.spec_params, options.max_elements, options.roundings);
   if (!left) return verdict(VerdictKind::kUnsupported, left.error().message());
   std::optional<FpCode> right;  // none: a program beside itself
   if (&spec != &candidate || !std::ranges::equal(options.spec_params, options.candidate_params)) {
-    Result<FpCode> own = compile_fp(candidate, options.candidate_params, options.max_elements);
+    Result<FpCode> own =
+        compile_fp(candidate, options.candidate_params, options.max_elements, options.roundings);
     if (!own) return verdict(VerdictKind::kUnsupported, own.error().message());
     if (!same_parameters(*left, *own)) {
       return verdict(VerdictKind::kInvalid, "the parameters are others");
@@ -397,6 +400,7 @@ std::string to_string(const FpvVerdict& verdict) {
          (verdict.tests == 1 ? " test" : " tests");
   if (verdict.assumes.private_exponents) out += ", if exponents have inputs of their own";
   if (verdict.assumes.orders) out += ", for what comparisons do not decide";
+  if (verdict.assumes.roundings) out += ", but for roundings to narrower floats";
   return out + ")";
 }
 

@@ -28,10 +28,16 @@ std::string_view to_string(VerdictKind kind);
 /// On what the bound rests beside randomness; README.md says what each means.
 struct FpvAssumptions {
   bool private_exponents =
-      false;            // exponents of exp are more than an input, or a sum or difference of two
-  bool orders = false;  // floats are compared, or integer data decides
+      false;               // exponents of exp are more than an input, or a sum or difference of two
+  bool orders = false;     // floats are compared, or integer data decides
+  bool roundings = false;  // roundings to narrower floats were ignored
   bool operator==(const FpvAssumptions&) const = default;
-  bool none() const { return !private_exponents && !orders; }
+  bool none() const { return !private_exponents && !orders && !roundings; }
+  void add(const FpvAssumptions& other) {
+    private_exponents |= other.private_exponents;
+    orders |= other.orders;
+    roundings |= other.roundings;
+  }
 };
 
 struct FpvVerdict {
@@ -61,6 +67,8 @@ struct FpvOptions {
   PrimeRange primes;  // for tests of the bound, as is `width`: of the first test
   WorldWidth width = WorldWidth::kOne;
   int max_tests = 64;  // Equal with a weaker bound if these are not enough
+  /// Ignored where the candidate may round other values than the other program does (README.md).
+  Roundings roundings = Roundings::kOpaque;
 };
 
 /// Compares all outputs of `candidate` with those of `spec`, which have passed verify. The two take

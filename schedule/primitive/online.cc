@@ -6,12 +6,11 @@
 //   .. block @S [c: R(8)] { S[0] = S[0] + exp(X[c] - M[0])*Y[c] }
 // ~>
 //   .. block [c: R(8)] { f[0] = exp(M[0] - max(M[0], X[c]))  g.. T[0] = T[0]*f[0] + g[0]*Y[c] .. }
-#include "ir/analysis/accumulator.h"
 #include "ir/analysis/region.h"
 #include "ir/equal.h"
 #include "ir/map.h"
+#include "schedule/legality/axis_reduction.h"
 #include "schedule/legality/canonical_nest.h"
-#include "schedule/legality/dataflow.h"
 #include "schedule/legality/elementwise.h"
 #include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"
@@ -27,17 +26,9 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-// A reduction of an element along one variable.
-struct Pass {
-  std::size_t place = 0;
-  const Block* block = nullptr;
-  Reducer reducer{};
-  const IterVar* axis = nullptr;
-};
-
 // T = T + exp(x - M)*above / below / divisors.
 struct WeightedSum {
-  Pass pass;
+  AxisReduction pass;
   VarMap to_max;                    // its variables, as those of the maximum
   std::vector<const IterVar*> own;  // of its elements alone
   std::vector<Expr> above, below;   // other factors of a term
@@ -45,41 +36,12 @@ struct WeightedSum {
 };
 
 struct OnlinePlan {
-  Pass max;
+  AxisReduction max;
   std::vector<WeightedSum> sums;  // in the order of execution
 };
 
-// Numerators and denominators of a product.
-struct Factors {
-  std::vector<Expr> above, below;
-};
-
-void collect_factors(Expr e, Factors* out) {
-  if (const Mul* product = e.as<Mul>()) {
-    collect_factors(product->lhs, out);
-    collect_factors(product->rhs, out);
-  } else if (const Div* quotient = e.as<Div>()) {
-    collect_factors(quotient->lhs, out);
-    Factors below;
-    collect_factors(quotient->rhs, &below);
-    out->below.insert(out->below.end(), below.above.begin(), below.above.end());
-    out->above.insert(out->above.end(), below.below.begin(), below.below.end());
-  } else {
-    out->above.push_back(e);
-  }
-}
-
 bool reads_any(const std::vector<Expr>& exprs, BufferId buffer) {
   return std::any_of(exprs.begin(), exprs.end(), [&](Expr e) { return loads_from(e, buffer); });
-}
-
-// The load of `max` in exp(x - max); null for others.
-const Load* subtracted(Expr e, BufferId max) {
-  const ir::Call* power = e.as<ir::Call>();
-  if (power == nullptr || power->intrinsic != Intrinsic::kExp) return nullptr;
-  const Sub* distance = power->args[0].as<Sub>();
-  const Load* load = distance == nullptr ? nullptr : distance->rhs.as<Load>();
-  return load != nullptr && load->buffer == max ? load : nullptr;
 }
 
 class OnlinePlanner {
@@ -88,8 +50,8 @@ class OnlinePlanner {
 
   Result<OnlinePlan> plan(BlockId id) {
     PRUNERC_TRY(const std::size_t place, flow_.find(id));
-    PRUNERC_TRY(plan_.max, read_pass(place, ExprKind::kMax));
-    const Pass& max = plan_.max;
+    PRUNERC_TRY(plan_.max, read_axis_reduction(b_, flow_, place, ExprKind::kMax));
+    const AxisReduction& max = plan_.max;
     for (const std::size_t reader : flow_.readers(max_buffer())) {
       if (reader == place || !has_reduce_iters(*flow_[reader].block)) continue;
       PRUNERC_TRY(WeightedSum sum, read_sum(reader));
@@ -106,57 +68,11 @@ class OnlinePlanner {
   }
 
  private:
-  BufferId max_buffer() const { return plan_.max.reducer.store->buffer; }
-
-  Result<Pass> read_pass(std::size_t place, ExprKind op) {
-    Pass out;
-    out.place = place;
-    out.block = flow_[place].block;
-    const std::string fault = canonical_nest_fault(flow_.program(), flow_[place]);
-    if (!fault.empty()) return not_simple(*out.block, "have its own loops alone: " + fault);
-    if (!out.block->attrs.empty() || out.block->combiner != nullptr) {
-      return not_simple(*out.block, "have no attributes, and no `combine`");
-    }
-    const std::optional<Reducer> reducer = match_reducer(*out.block);
-    const Store* init = out.block->init.defined() ? out.block->init.as<Store>() : nullptr;
-    const bool starts = init != nullptr && is_identity(op, init->value);
-    const std::string what = op == ExprKind::kMax ? "maximum" : "sum";
-    if (!reducer || reducer->op != op || !starts || !is_float(reducer->update.dtype())) {
-      return not_simple(*out.block, "be a " + what + " of floats from its identity on");
-    }
-    // Sums are divided behind the pass: on the way they grow beyond what the program holds.
-    if (byte_size(reducer->update.dtype()) < 4) {
-      return not_simple(*out.block, "be a " + what + " of f32 or f64");
-    }
-    out.reducer = *reducer;
-    for (const IterVar& iter : out.block->iters) {
-      if (iter.kind == IterKind::kSpatial) continue;
-      if (out.axis != nullptr) return not_simple(*out.block, "reduce along one variable");
-      out.axis = &iter;
-    }
-    if (out.axis == nullptr) return not_simple(*out.block, "reduce along one variable");
-    PRUNERC_TRY_VOID(check_place(out));
-    PRUNERC_TRY_VOID(check_sole_writer(flow_, place));
-    PRUNERC_TRY_VOID(check_sources_final(b_, flow_, place));
-    PRUNERC_TRY_VOID(check_movable(b_, flow_, place));
-    return out;
-  }
-
-  // Each spatial variable is one subscript.
-  static Result<void> check_place(const Pass& pass) {
-    const std::span<const Expr> indices = pass.reducer.store->indices;
-    bool fits = indices.size() + 1 == pass.block->iters.size();
-    for (const IterVar& iter : pass.block->iters) {
-      const auto uses = std::count_if(indices.begin(), indices.end(),
-                                      [&](Expr index) { return index.is(Expr(iter.var)); });
-      fits = fits && uses == (iter.kind == IterKind::kSpatial ? 1 : 0);
-    }
-    return fits ? Result<void>() : not_simple(*pass.block, "write at its variables");
-  }
+  BufferId max_buffer() const { return plan_.max.target(); }
 
   // Variables by which both go over the same elements.
   Result<void> match_vars(const Load& load, WeightedSum* sum) const {
-    const Pass &max = plan_.max, &pass = sum->pass;
+    const AxisReduction &max = plan_.max, &pass = sum->pass;
     const auto refuse = [&] {
       return not_simple(*pass.block, "read the maximum of its own element along the same axis");
     };
@@ -169,10 +85,10 @@ class OnlinePlanner {
       if (its.kind != IterKind::kSpatial) continue;
       const std::span<const Expr> stored = max.reducer.store->indices;
       const auto at = std::find_if(stored.begin(), stored.end(),
-                                   [&](Expr index) { return index.is(Expr(its.var)); });
+                                   [&](Expr index) { return is_var(index, its); });
       const Expr index = load.indices[static_cast<std::size_t>(at - stored.begin())];
       const auto mine = std::find_if(pass.block->iters.begin(), pass.block->iters.end(),
-                                     [&](const IterVar& iter) { return index.is(Expr(iter.var)); });
+                                     [&](const IterVar& iter) { return is_var(index, iter); });
       const bool is_new = mine != pass.block->iters.end() && mine->kind == IterKind::kSpatial &&
                           sum->to_max.count(mine->var->id) == 0;
       if (!is_new || !note(*mine, its)) return refuse();
@@ -185,19 +101,20 @@ class OnlinePlanner {
 
   Result<WeightedSum> read_sum(std::size_t reader) {
     WeightedSum sum;
-    PRUNERC_TRY(sum.pass, read_pass(reader, ExprKind::kAdd));
+    PRUNERC_TRY(sum.pass, read_axis_reduction(b_, flow_, reader, ExprKind::kAdd));
     const Block& block = *sum.pass.block;
     const BufferId max = max_buffer();
-    Factors factors;
-    collect_factors(sum.pass.reducer.update, &factors);
-    const auto power = std::find_if(factors.above.begin(), factors.above.end(),
-                                    [&](Expr e) { return subtracted(e, max) != nullptr; });
+    Factors factors = factors_of(sum.pass.reducer.update);
+    const auto power = std::find_if(factors.above.begin(), factors.above.end(), [&](Expr e) {
+      const Load* load = exponent_of(e).subtracted;
+      return load != nullptr && load->buffer == max;
+    });
     if (power == factors.above.end()) {
       return not_simple(block, "add up products with exp(x - maximum)");
     }
-    PRUNERC_TRY_VOID(match_vars(*subtracted(*power, max), &sum));
-    const Expr x = power->as<ir::Call>()->args[0].as<Sub>()->lhs;
-    if (!structural_equal(substitute(b_, x, sum.to_max), plan_.max.reducer.update)) {
+    const Exponent exponent = exponent_of(*power);
+    PRUNERC_TRY_VOID(match_vars(*exponent.subtracted, &sum));
+    if (!structural_equal(substitute(b_, exponent.x, sum.to_max), plan_.max.reducer.update)) {
       return not_simple(block, "have in its exponents what the maximum is of");
     }
     factors.above.erase(power);
@@ -296,7 +213,7 @@ class OnlineRewrite {
   }
 
   Stmt running_tuple() {
-    const Pass& max = plan_.max;
+    const AxisReduction& max = plan_.max;
     Block block{};
     block.id = b_.fresh_block_id();
     block.name = max.block->name;

@@ -77,27 +77,9 @@ Result<void> LayoutPlanner::check_buffer(const LayoutArgs& args) {
 }
 
 Result<void> LayoutPlanner::check_inside_blocks() {
-  bool outside = false;
-  auto expr = [&](Expr e) {
-    walk(e, [&](Expr x) {
-      const Load* load = x.as<Load>();
-      outside |= load != nullptr && load->buffer == buffer_;
-      return true;
-    });
-  };
-  walk(
-      program_.root(),
-      [&](Stmt s) {
-        const Store* store = s.as<Store>();
-        outside |= store != nullptr && store->buffer == buffer_;
-        const Block* block = s.as<Block>();
-        if (block == nullptr) return true;
-        if (block->guard.defined()) expr(block->guard);
-        for (const IterVar& iter : block->iters) expr(iter.binding);
-        return false;
-      },
-      expr);
-  if (outside) return unfit("it is accessed outside of blocks");
+  if (accessed_outside_blocks(program_, buffer_)) {
+    return unfit("it is accessed outside of blocks");
+  }
   for (const LeafBlock& leaf : flow_.blocks()) {
     for (const Attr& attr : leaf.block->attrs) {
       const bool aligns = attr.key.substr(0, kAlignFactor.size()) == kAlignFactor ||

@@ -1,5 +1,7 @@
 #include "schedule/rewrite/buffer.h"
 
+#include "ir/query.h"
+#include "ir/visit.h"
 #include "schedule/rewrite/site.h"
 
 #include <string>
@@ -40,6 +42,24 @@ std::optional<int64_t> layout_attr(const Program& program, BufferId buffer,
     }
   }
   return found;
+}
+
+bool accessed_outside_blocks(const Program& program, BufferId buffer) {
+  bool outside = false;
+  const auto expr = [&](Expr e) { outside = outside || loads_from(e, buffer); };
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Store* store = s.as<Store>();
+        outside = outside || (store != nullptr && store->buffer == buffer);
+        const Block* block = s.as<Block>();
+        if (block == nullptr) return true;
+        if (block->guard.defined()) expr(block->guard);
+        for (const IterVar& iter : block->iters) expr(iter.binding);
+        return false;
+      },
+      expr);
+  return outside;
 }
 
 std::optional<std::vector<int64_t>> constant_shape(const Buffer& buffer) {

@@ -27,6 +27,9 @@ Result<ir::Buffer> written_intermediate(const ir::Program& program, const ir::Bl
 std::optional<int64_t> layout_attr(const ir::Program& program, ir::BufferId buffer,
                                    std::string_view prefix);
 
+/// Is it read or written where no block says so: between blocks, in a guard or where loops are bound?
+bool accessed_outside_blocks(const ir::Program& program, ir::BufferId buffer);
+
 /// Constant shape of a buffer; empty optional if it has another.
 std::optional<std::vector<int64_t>> constant_shape(const ir::Buffer& buffer);
 

@@ -100,6 +100,7 @@ class Replay {
     return {};
   }
 
+  const ir::Program& program() const { return schedule_.program(); }
   Schedule take() { return std::move(schedule_); }
 
  private:
@@ -125,7 +126,10 @@ Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptio
   for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
     const bool ends = trace.instructions[i].primitive == PrimitiveKind::kEnterPostproc;
     if (ends && options.part == Part::kSpace) break;
+    const bool is_noted = options.around != nullptr && rounds_elsewhere(trace.instructions[i]);
+    if (is_noted) options.around->push_back(replay.program());
     const Result<void> done = replay.step(i);
+    if (done.ok() && is_noted) options.around->push_back(replay.program());
     if (done.ok()) continue;
     if (i >= options.lines.size()) return done.error();
     ErrorData located = done.error().data();

@@ -50,6 +50,7 @@ TokenKind kind_of(PrimitiveKind primitive) {
     case PrimitiveKind::kRfactor:
     case PrimitiveKind::kScan:
     case PrimitiveKind::kOnline:
+    case PrimitiveKind::kRescale:
     case PrimitiveKind::kDecomposeReduction:
     case PrimitiveKind::kFuseReductionEpilogue: return kReductionToken;
     case PrimitiveKind::kReindex:

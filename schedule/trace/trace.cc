@@ -111,4 +111,11 @@ Trace Trace::with_decision(int idx, Decision decision) const {
   return copy;
 }
 
+bool rounds_elsewhere(const Instruction& step) { return step.primitive == PrimitiveKind::kRescale; }
+
+bool rounds_elsewhere(const Trace& trace) {
+  return std::any_of(trace.instructions.begin(), trace.instructions.end(),
+                     [](const Instruction& step) { return rounds_elsewhere(step); });
+}
+
 }  // namespace prunerc::schedule

@@ -91,6 +91,12 @@ struct Trace {
   Trace with_decision(int idx, Decision decision) const;
 };
 
+/// Does the step round other values to narrower floats than the program before it does (rescale)? All others round
+/// where it does.
+bool rounds_elsewhere(const Instruction& step);
+/// Does one of its steps?
+bool rounds_elsewhere(const Trace& trace);
+
 /// Without sampling whose values nobody uses; the other values are numbered anew. A replay gives
 /// the same program.
 Trace simplify(const Trace& trace);

@@ -365,7 +365,20 @@ Result<Twin> make_small(const ir::Program& base, const Trace& trace, const Trace
   ReplayOptions options;
   options.decisions = tiling.decisions();
   options.misfit = Misfit::kRepair;
+  options.around = &twin.around;
   PRUNERC_TRY(const Schedule replayed, replay(twin.base, own, options));
+  twin.scheduled = replayed.program();
+  return twin;
+}
+
+// The program is its own twin.
+Result<Twin> make_whole(const ir::Program& base, const Trace& trace) {
+  Twin twin;
+  twin.base = base;
+  twin.is_true_shape = true;
+  ReplayOptions options;
+  options.around = &twin.around;
+  PRUNERC_TRY(const Schedule replayed, replay(base, trace, options));
   twin.scheduled = replayed.program();
   return twin;
 }
@@ -374,8 +387,7 @@ Result<Twin> make_small(const ir::Program& base, const Trace& trace, const Trace
 
 Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOptions& options) {
   if (cost_of(base) <= options.max_cost) {
-    PRUNERC_TRY(const Schedule replayed, replay(base, trace));
-    return Twin{base, replayed.program(), true};
+    return make_whole(base, trace);
   }
   const auto cost_of_twin = [](const Twin& twin) {
     return cost_of(twin.base) + cost_of(twin.scheduled);
@@ -406,8 +418,7 @@ Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOp
   }
   // Tiles that cut every extent, or index maps that name them, leave nothing to shrink.
   if (!best.ok() && cost_of(base) <= kUnshrunk * options.max_cost) {
-    PRUNERC_TRY(const Schedule replayed, replay(base, trace));
-    return Twin{base, replayed.program(), true};
+    return make_whole(base, trace);
   }
   return best;
 }

@@ -8,6 +8,7 @@
 #include "schedule/trace/trace.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace prunerc::schedule {
 
@@ -22,6 +23,8 @@ struct TwinOptions {
 struct Twin {
   ir::Program base;
   ir::Program scheduled;
+  /// On the way, before and after each step that rounds elsewhere (trace/trace.h).
+  std::vector<ir::Program> around;
   bool is_true_shape = false;
 };
 

@@ -27,6 +27,7 @@ std::string text_of(const ir::FpvAssumptions& assumes) {
   std::string out;
   if (assumes.private_exponents) out = "private exponents";
   if (assumes.orders) out += out.empty() ? "orders" : ", orders";
+  if (assumes.roundings) out += out.empty() ? "roundings" : ", roundings";
   return out;
 }
 

@@ -21,6 +21,20 @@ namespace prunerc::search {
 inline constexpr double kDraftLog2Error = -20;
 inline constexpr double kStoredLog2Error = -64;
 
+/// Compares two programs for that chance of a wrong "equal".
+using Comparison = std::function<ir::FpvVerdict(const ir::Program& from, const ir::Program& to,
+                                                ir::Roundings roundings, double log2_error)>;
+
+/// What a schedule makes of a base, in pieces: up to each step that rounds elsewhere, that step alone, all behind the
+/// last. `around`: the programs before and after these steps (schedule::ReplayOptions). Such a step is compared without
+/// roundings if it is not equal with them; whatever is before and behind rounds as it did. The bounds add up.
+ir::FpvVerdict check_in_pieces(const ir::Program& base, std::span<const ir::Program> around,
+                               const ir::Program& scheduled, double log2_error,
+                               const Comparison& compare);
+
+/// Of two comparisons, the second of what the first led to: one that refutes, else one that is not equal, else both.
+ir::FpvVerdict joined(const ir::FpvVerdict& first, const ir::FpvVerdict& second);
+
 struct EqualityResult {
   ir::FpvVerdict verdict;
   double seconds = 0;
@@ -31,7 +45,7 @@ using EqualityCheck = std::function<EqualityResult(const Task& task, const sched
                                                    double log2_error, uint64_t seed)>;
 
 /// Replays the trace on a twin and compares it with the twin's base (schedule/twin/twin.h,
-/// ir/fpv/fpv.h). A trace without a twin, or whose twin takes too long, is Unsupported. Cost: 10 ms
+/// ir/fpv/fpv.h), in pieces. A trace without a twin, or whose twin takes too long, is Unsupported. Cost: 10 ms
 /// at 2^-20 for most operators, at most about 0.1 s and 1 s.
 EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, double log2_error,
                              uint64_t seed);

@@ -2,6 +2,7 @@
 
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
+#include "schedule/schedule.h"
 #include "schedule/twin/shrink.h"
 #include "schedule/twin/slice.h"
 
@@ -115,8 +116,7 @@ bool take(const ir::FpvVerdict& tile, SampledVerdict* out) {
   if (!tile.ok()) return false;
   if (is_first) return true;
   out->verdict.log2_error = bound;
-  out->verdict.assumes.orders |= before.orders;
-  out->verdict.assumes.private_exponents |= before.private_exponents;
+  out->verdict.assumes.add(before);
   return true;
 }
 
@@ -166,6 +166,7 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
   check.log2_error = options.log2_error;
   check.seed = options.seed;
   check.max_steps = options.max_steps;
+  check.roundings = options.roundings;
   const int64_t cost = schedule::cost_of(spec) + schedule::cost_of(candidate);
   // Programs of other signatures are told apart there.
   if (cost > options.max_whole_cost && same_outputs(spec, candidate)) {
@@ -183,7 +184,48 @@ SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
   out.is_whole = true;
   out.verdict = check_on_twin(task, trace, kStoredLog2Error, options.seed).verdict;
   if (out.verdict.kind != ir::VerdictKind::kUnsupported) return out;
-  return check_programs(task.base, program, options);
+  return check_at_shape(task.base, trace, program, options);
+}
+
+SampledVerdict check_at_shape(const ir::Program& base, const schedule::Trace& trace,
+                              const ir::Program& program, const SampleOptions& options) {
+  if (!schedule::rounds_elsewhere(trace)) return check_programs(base, program, options);
+  std::vector<ir::Program> around;
+  SampledVerdict out;
+  out.is_whole = true;
+  schedule::ReplayOptions replay;
+  replay.around = &around;
+  const Result<schedule::Schedule> replayed = schedule::replay(base, trace, replay);
+  if (!replayed.ok()) {
+    out.verdict.text = replayed.error().message();
+    return out;
+  }
+  const auto compare = [&](const ir::Program& from, const ir::Program& to, ir::Roundings roundings,
+                           double log2_error) {
+    SampleOptions own = options;
+    own.roundings = roundings;
+    own.log2_error = log2_error;
+    const SampledVerdict piece = check_programs(from, to, own);
+    // The seed draws the same tiles of each piece.
+    if (piece.verdict.ok() && !piece.is_whole) out = piece;
+    return piece.verdict;
+  };
+  // What `out` becomes on the way counts tiles alone.
+  const ir::FpvVerdict all = check_in_pieces(base, around, program, options.log2_error, compare);
+  out.verdict = all;
+  return out;
+}
+
+SampledVerdict check_against(const ir::Program& spec, const Task& task,
+                             const schedule::Trace& trace, const ir::Program& program,
+                             const SampleOptions& options) {
+  if (!schedule::rounds_elsewhere(trace)) return check_programs(spec, program, options);
+  const SampledVerdict first = check_programs(spec, task.base, options);
+  if (is_refuted(first.verdict)) return first;
+  const SampledVerdict second = check_schedule(task, trace, program, options);
+  SampledVerdict out = first.is_whole ? second : first;
+  out.verdict = joined(first.verdict, second.verdict);
+  return out;
 }
 
 std::string to_string(const SampledVerdict& verdict) {

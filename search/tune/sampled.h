@@ -17,6 +17,7 @@ struct SampleOptions {
   int num_random = 8;                  // tiles of each output, beside those at its corners
   int64_t max_steps = 60'000'000;      // lanes of one run of one program
   int64_t max_whole_cost = 5'000'000;  // of both programs; see schedule::cost_of. 0: only tiles
+  ir::Roundings roundings = ir::Roundings::kOpaque;  // of schedules: check_in_pieces (equality.h)
 };
 
 /// What was compared. An output is cut into tiles of at most kTileElements elements; each sample is
@@ -41,9 +42,18 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
                               const SampleOptions& options = {});
 
 /// The program that `trace` makes of the task's against the task's own: on a small twin if the trace
-/// has one (equality.h), else by check_programs.
+/// has one (equality.h), else by check_at_shape.
 SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
                               const ir::Program& program, const SampleOptions& options = {});
+
+/// The same by check_programs, in pieces where a step rounds elsewhere. Unsupported where the trace then does not fit.
+SampledVerdict check_at_shape(const ir::Program& base, const schedule::Trace& trace,
+                              const ir::Program& program, const SampleOptions& options = {});
+
+/// Another program against the scheduled one: where a step rounds elsewhere by way of the task's own, else at once.
+SampledVerdict check_against(const ir::Program& spec, const Task& task,
+                             const schedule::Trace& trace, const ir::Program& program,
+                             const SampleOptions& options = {});
 
 /// In one line: "equal on 12 of 4096 tiles, 8 of them random (chance of error 2^-76, 2 tests); a
 /// fault in 1 of 10 tiles is missed with chance 0.43".

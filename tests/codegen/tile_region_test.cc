@@ -262,7 +262,7 @@ TEST_CASE("regions of a function share its configuration as far as registers go"
   const TilePlan one = plan_tiles(*first.region, &config);
   check_plan(*first.region, one);
   CHECK_FALSE(one.has_own_config);
-  CHECK(std::count(one.config.begin(), one.config.end(), TileShape{}) == 3);
+  CHECK(std::count(one.config.begin(), one.config.end(), TileShape{}) == 4);
   // Of other rows: sums and A of 12, B of 16 as before.
   const Found second("for s in 8 { " + product(12, "0", "0", "s") + "}");
   REQUIRE(second.region);
@@ -270,7 +270,7 @@ TEST_CASE("regions of a function share its configuration as far as registers go"
   check_plan(*second.region, two);
   CHECK_FALSE(two.has_own_config);
   CHECK(std::count(two.config.begin(), two.config.end(), TileShape{12, 64}) == 2);
-  CHECK(std::count(two.config.begin(), two.config.end(), TileShape{16, 64}) == 5);
+  CHECK(std::count(two.config.begin(), two.config.end(), TileShape{16, 64}) == 4);
   // More than are left.
   const Found third("for s in 8 { for v in 2 unrolled { " + product(9, "0", "v", "s") + "} }");
   REQUIRE(third.region);

@@ -451,6 +451,40 @@ TEST_CASE("a program does not choose the primes that it is tried with") {
   rejects(elementwise("f64", "f64", "X[i]"), elementwise("f64", "f64", "X[i] + Z[i]*" + vanishes));
 }
 
+TEST_CASE("roundings to narrower floats may be ignored, and that is said") {
+  const auto check_ignoring = [](const std::string& spec, const std::string& candidate) {
+    FpvOptions options;
+    options.roundings = Roundings::kIgnored;
+    return check_equivalent(parse_or_die(spec), parse_or_die(candidate), options);
+  };
+  const std::string spec = elementwise("f32", "f32", "f32(f16(exp(X[i] - Z[i])))*3f32");
+  const std::string moved = elementwise("f32", "f32", "f32(f16(exp(X[i])))*exp(0f32 - Z[i])*3f32");
+  rejects(spec, moved);
+  const FpvVerdict verdict = check_ignoring(spec, moved);
+  INFO(to_string(verdict));
+  CHECK(verdict.ok());
+  CHECK(verdict.log2_error <= -20);
+  CHECK(verdict.assumes.roundings);
+  CHECK(to_string(verdict).find("but for roundings to narrower floats") != std::string::npos);
+  // All else counts as before.
+  for (const char* wrong : {"f32(f16(exp(X[i])))*3f32", "f32(f16(exp(X[i])))*exp(Z[i])*3f32",
+                            "f32(f16(exp(X[i] - Z[i])))*2f32", "f32(i8(exp(X[i] - Z[i])))*3f32"}) {
+    CAPTURE(wrong);
+    CHECK(check_ignoring(spec, elementwise("f32", "f32", wrong)).kind == VerdictKind::kNotEqual);
+  }
+  // What is not seen: a rounding that is lost, added, or to another type.
+  for (const char* other : {"exp(X[i] - Z[i])*3f32", "f32(bf16(exp(X[i] - Z[i])))*3f32",
+                            "f32(f16(f32(f16(exp(X[i] - Z[i])))*3f32))"}) {
+    CAPTURE(other);
+    rejects(spec, elementwise("f32", "f32", other));
+    const FpvVerdict hidden = check_ignoring(spec, elementwise("f32", "f32", other));
+    CHECK(hidden.ok());
+    CHECK(hidden.assumes.roundings);
+  }
+  CHECK_FALSE(check_ignoring(kMatmul, kMatmul).assumes.roundings);
+  CHECK_FALSE(check(spec, spec).assumes.roundings);
+}
+
 TEST_CASE("the wanted bound is reached with more tests") {
   const FpvVerdict one = check(kMatmul, kMatmul, -20);
   const FpvVerdict two = check(kMatmul, kMatmul, -64);

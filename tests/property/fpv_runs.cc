@@ -156,6 +156,7 @@ TraceTally run_traces(int num_traces, uint64_t seed) {
     if (trace.mutating < kTraceSteps) continue;
     FpvOptions options;
     options.seed = rng.next();
+    if (schedule::rounds_elsewhere(trace.schedule.trace())) options.roundings = Roundings::kIgnored;
     const auto describe = [&](const FpvVerdict& verdict) {
       return base.name + " (seed " + std::to_string(seed) + ", " + std::to_string(i) +
              "): " + to_string(verdict) + "\n" + print(trace.schedule.trace()) +

@@ -79,6 +79,54 @@ ir::Program with_sums(std::string_view bindings) {
                          {"let L[h,t]", "L[h,t]"}}));
 }
 
+// Attention as it is written without tiles.
+constexpr std::string_view kWhole = R"(
+op attention<H=2, T=64, S=128, E=32>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E]) -> (O: f16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s] a[h,t,s];
+  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
+op causal_attention<H=2, T=96, E=16>(Q: bf16[H,T,E], K: bf16[H,T,E], V: bf16[H,T,E]) -> (O: bf16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s | s <= t] a[h,t,s];
+  let p[h,t,s] = if s <= t then bf16(exp(a[h,t,s] - m[h,t])) else bf16(0);
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = bf16(o[h,t,e] / l[h,t]);
+}
+op windowed<H=2, T=128, E=16, W=24>(Q: f16[H,T,E], K: f16[H,T,E], V: f16[H,T,E]) -> (O: f16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s | s <= t && t < s + W] a[h,t,s];
+  let p[h,t,s] = if s <= t && t < s + W then f16(exp(a[h,t,s] - m[h,t])) else f16(0);
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
+op grouped<H=4, G=2, T=32, S=64, E=16>(Q: f16[H,T,E], K: f16[H/G,S,E], V: f16[H/G,S,E])
+   -> (O: f16[H,T,E], m: f32[H,T]) where H % G == 0 {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h/G,s,e]) * (1 / sqrt(E));
+  m[h,t]       = max[s] a[h,t,s];
+  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h/G,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
+)";
+
+ir::Program whole(std::string_view op, std::string_view bindings) {
+  return split(op, bindings, kWhole);
+}
+
+// The first operator with other words.
+ir::Program whole_with(std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
+  std::string text(kWhole.substr(0, kWhole.find("\nop ", 1) + 1));
+  for (const auto& [from, to] : words) text = testing::replaced(text, from, to);
+  return split("attention", "", text);
+}
+
 int sketch_of(const search::SearchSpace& space) {
   for (std::size_t s = 0; s < space.sketches.size(); ++s) {
     if (space.sketches[s].name == kSketch) return static_cast<int>(s);
@@ -123,6 +171,73 @@ std::vector<ir::Program> operators() {
           split("split_causal_attention", "H=1 T=96 E=16 B=32"),
           turned("H=16 T=32 S=32 E=16 B=16"),
           with_sums("H=2 T=32 S=64 E=16 B=16")};
+}
+
+// Tiles of 64, 32 and 16 keys; a single head; masks; rows' maxima as a result.
+std::vector<ir::Program> whole_operators() {
+  return {whole("attention", "H=2 T=64 S=128 E=32"),
+          whole("attention", "H=1 T=32 S=96 E=64"),
+          whole("attention", "H=2 T=48 S=48 E=16"),
+          whole("causal_attention", ""),
+          whole("causal_attention", "H=1 T=128 E=32"),
+          whole("windowed", ""),
+          whole("grouped", "")};
+}
+
+TEST_CASE("attention over whole rows is one pass over tiles that the sketch makes", "[gpu]") {
+  for (const ir::Program& program : whole_operators()) {
+    const Result<search::Candidate> made = drawn(program);
+    REQUIRE_OK(made);
+    INFO(schedule::print(made->trace));
+    CHECK(schedule::rounds_elsewhere(made->trace));
+    const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(made->program);
+    REQUIRE_OK(needs);
+    CHECK(needs->size() == 1);
+    CHECK(compare_on_host(program, made->program, online_target(), 1, kTwoOrders) == "");
+  }
+}
+
+TEST_CASE("tiles that the sketch makes are free of races, and NVRTC takes them", "[gpu]") {
+  const std::vector<ir::Program> all = whole_operators();
+  for (std::size_t i = first_seed() % 2; i < all.size(); i += 2) {
+    const Result<search::Candidate> made = drawn(all[i]);
+    REQUIRE_OK(made);
+    INFO(schedule::print(made->trace));
+    CHECK(check_races_and_compile(all[i], made->program, online_target(), "sm_90a") == "");
+  }
+}
+
+TEST_CASE("tiles that the sketch makes are equal in finite fields, but for roundings of weights") {
+  for (const ir::Program& program :
+       {whole("attention", "H=1 T=16 S=32 E=16"), whole("causal_attention", "H=2 T=32 E=16")}) {
+    const Result<search::Candidate> made = drawn(program);
+    REQUIRE_OK(made);
+    const search::Task task = search::make_task("op", program, online_target());
+    const search::SampledVerdict found = search::check_schedule(task, made->trace, made->program);
+    INFO(search::to_string(found) << ir::print(made->program));
+    CHECK(found.verdict.ok());
+    CHECK(found.verdict.assumes.roundings);
+    // Weights of a tile are rounded under its own maximum.
+    CHECK(search::is_refuted(search::check_programs(program, made->program).verdict));
+  }
+}
+
+TEST_CASE("attention over many keys, which the sketch cuts, has a verdict at its own shape") {
+  const ir::Program program = whole("attention", "H=1 T=64 S=256 E=64");
+  const Result<search::Candidate> made = drawn(program);
+  REQUIRE_OK(made);
+  search::SampleOptions options;
+  options.log2_error = -20;
+  options.num_random = 2;
+  options.max_whole_cost = 0;
+  const search::SampledVerdict found =
+      search::check_at_shape(program, made->trace, made->program, options);
+  INFO(search::to_string(found));
+  CHECK(found.verdict.ok());
+  CHECK(found.verdict.log2_error <= -20);
+  CHECK(found.verdict.assumes.roundings);
+  CHECK_FALSE(found.is_whole);
+  CHECK(found.num_random == 2);
 }
 
 TEST_CASE("one pass is one kernel with the interpreter's results", "[gpu]") {
@@ -203,9 +318,14 @@ TEST_CASE("what lanes keep of one pass fits in registers", "[gpu]") {
     WARN("skipped: " << nvrtc.error().message());
     return;
   }
-  for (const char* extents : {"H=2 T=1024 S=1024 E=64 B=64", "H=2 T=1024 S=1024 E=64 B=128",
-                              "H=2 T=1024 S=1024 E=128 B=64"}) {
-    const Result<search::Candidate> made = drawn(split("split_attention", extents));
+  const std::pair<const char*, ir::Program> programs[] = {
+      {"64x64", split("split_attention", "H=2 T=1024 S=1024 E=64 B=64")},
+      {"64x128", split("split_attention", "H=2 T=1024 S=1024 E=64 B=128")},
+      {"128x64", split("split_attention", "H=2 T=1024 S=1024 E=128 B=64")},
+      {"64 whole", whole("attention", "H=2 T=1024 S=1024 E=64")},
+      {"128 whole", whole("causal_attention", "H=2 T=1024 E=128")}};
+  for (const auto& [extents, program] : programs) {
+    const Result<search::Candidate> made = drawn(program);
     REQUIRE_OK(made);
     const Result<codegen::Artifact> source =
         codegen::print_cuda_artifact(made->program, online_target());
@@ -298,6 +418,13 @@ TEST_CASE("a pass with one fault gives other results on the host", "[gpu]") {
   check_faults(program, made->program);
 }
 
+TEST_CASE("a pass over tiles that the sketch made with one fault gives other results", "[gpu]") {
+  const ir::Program program = whole("attention", "H=2 T=32 S=80 E=16");
+  const Result<search::Candidate> made = drawn(program);
+  REQUIRE_OK(made);
+  check_faults(program, made->program);
+}
+
 TEST_CASE("a pass of two tiles of rows with one fault gives other results on the host", "[gpu]") {
   const ir::Program program = split("split_attention", "H=1 T=256 S=32 E=16 B=16");
   const Result<search::Candidate> made = in_two_tiles(program);
@@ -314,11 +441,39 @@ TEST_CASE("a pass is of whole tiles of 16-bit products, and of what combines til
     CHECK_FALSE(has_sketch(split("split_attention", ragged)));
   }
   CHECK_FALSE(has_sketch(split("split_single_attention", "")));
-  // Rows have no tiles, or another kernel reads what a tile leaves.
-  for (const NamedProgram& op : chained_operators()) {
-    CAPTURE(op.name);
-    CHECK_FALSE(has_sketch(op.program));
+}
+
+TEST_CASE("keys of attention over whole rows become tiles on GPUs that have the instructions") {
+  for (const char* target : {"cuda-host:sm_80", "cuda-host:sm_90a", "cuda:h100"}) {
+    CAPTURE(target);
+    for (const char* extents : {"H=32 T=1024 S=1024 E=64", "H=16 T=4096 S=4096 E=128", "S=96"}) {
+      CAPTURE(extents);
+      CHECK(has_sketch(whole("attention", extents), gpu_target(target)));
+    }
+    CHECK(has_sketch(whole("causal_attention", "H=32 T=1024 E=64"), gpu_target(target)));
   }
+  CHECK_FALSE(has_sketch(whole("attention", ""), gpu_target("cuda-host:sm_75")));
+}
+
+TEST_CASE("keys of other shapes, and weights that others read, do not become tiles") {
+  // Keys that no tile divides, or that are one tile; rows and columns that are no whole tiles.
+  for (const char* extents : {"S=102", "S=40", "S=16", "T=33", "E=24", "E=512"}) {
+    CAPTURE(extents);
+    CHECK_FALSE(has_sketch(whole("attention", extents)));
+  }
+  CHECK_FALSE(has_sketch(whole("causal_attention", "T=100")));
+  // Weights of another type, divided before they are rounded, as a result, of rows that are hidden whole.
+  CHECK_FALSE(has_sketch(whole_with({{"f16(exp(a[h,t,s] - m[h,t]))", "exp(a[h,t,s] - m[h,t])"}})));
+  CHECK_FALSE(has_sketch(whole_with({{"f16(exp(a[h,t,s] - m[h,t]))", "exp(a[h,t,s] - m[h,t])"},
+                                     {"p[h,t,s] * V", "f16(p[h,t,s] / l[h,t]) * V"},
+                                     {"o[h,t,e] / l[h,t]", "o[h,t,e]"}})));
+  CHECK_FALSE(has_sketch(
+      whole_with({{"(O: f16[H,T,E])", "(O: f16[H,T,E], p: f16[H,T,S])"}, {"let p[", "p["}})));
+  CHECK_FALSE(has_sketch(whole_with(
+      {{"max[s] a", "max[s | s < t] a"},
+       {"f16(exp(a[h,t,s] - m[h,t]))", "if s < t then f16(exp(a[h,t,s] - m[h,t])) else f16(0)"}})));
+  // Of a maximum that is not the row's.
+  CHECK_FALSE(has_sketch(whole_with({{"max[s] a[h,t,s]", "max[s] (2 * a[h,t,s])"}})));
 }
 
 }  // namespace

@@ -460,6 +460,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kRfactor,
       PrimitiveKind::kScan,
       PrimitiveKind::kOnline,
+      PrimitiveKind::kRescale,
       PrimitiveKind::kAnnotateLoop,
       PrimitiveKind::kAnnotateBlock,
       PrimitiveKind::kSetScope,
@@ -524,7 +525,8 @@ RandomStep Chooser::step() {
       return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
     }
     case PrimitiveKind::kScan:
-    case PrimitiveKind::kOnline: return make(kind, {any_block()});
+    case PrimitiveKind::kOnline:
+    case PrimitiveKind::kRescale: return make(kind, {any_block()});
     case PrimitiveKind::kRfactor: return make(kind, {reduction_loop(), small()});
     case PrimitiveKind::kAnnotateLoop:
       return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});

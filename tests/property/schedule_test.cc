@@ -28,10 +28,11 @@ using namespace ir;        // NOLINT: a test
 using namespace testing;   // NOLINT: a test
 using namespace schedule;  // NOLINT: a test
 
-// "" if the program still does what it should, else what is wrong. Two judges: the interpreter on
+// "" if what the trace made still does what it should, else what is wrong. Two judges: the interpreter on
 // small whole numbers, and the verifier, which sees races and undefined elements besides.
-std::string wrong(const Program& base, const Program& program, const std::vector<Tensor>& inputs,
+std::string wrong(const Program& base, const Schedule& made, const std::vector<Tensor>& inputs,
                   const std::vector<Tensor>& expected) {
+  const Program& program = made.program();
   const Result<void> verified = verify(program);
   if (!verified.ok()) return "verify: " + verified.error().message();
   for (ParallelOrder order : {ParallelOrder::kForward, ParallelOrder::kBackward}) {
@@ -44,7 +45,9 @@ std::string wrong(const Program& base, const Program& program, const std::vector
     const std::string difference = first_difference(expected, *outputs);
     if (!difference.empty()) return which + difference;
   }
-  const FpvVerdict verdict = check_equivalent(base, program);
+  FpvOptions options;
+  if (rounds_elsewhere(made.trace())) options.roundings = Roundings::kIgnored;
+  const FpvVerdict verdict = check_equivalent(base, program, options);
   // Primitives bind loop by loop; that threads keep to their own registers is seen afterwards.
   if (check_ownership(program).proof == Proof::kNo) {
     return verdict.kind == VerdictKind::kInvalid ? "" : "stray registers: " + to_string(verdict);
@@ -60,7 +63,7 @@ Trace reduce(const Program& base, Trace trace, const std::vector<Tensor>& inputs
     if (shorter.instructions[i].is_sample()) continue;  // its decision would have to go, too
     shorter.instructions.erase(shorter.instructions.begin() + static_cast<std::ptrdiff_t>(i));
     const Result<Schedule> replayed = replay(base, shorter);
-    if (replayed.ok() && !wrong(base, replayed->program(), inputs, expected).empty()) {
+    if (replayed.ok() && !wrong(base, *replayed, inputs, expected).empty()) {
       trace = replayed->trace();
     }
   }
@@ -113,7 +116,7 @@ void check_case(uint64_t seed, Tally* tally) {
     for (const Instruction& step : s.trace().instructions) {
       ++tally->applied[static_cast<std::size_t>(step.primitive)];
     }
-    const std::string problem = wrong(base, s.program(), inputs, expected);
+    const std::string problem = wrong(base, s, inputs, expected);
     INFO("seed " << seed << ": " << problem << "\nmapping:\n" << print(s.trace()) << print(base));
     if (!problem.empty()) FAIL_CHECK("a mapping changed what the program means");
   }
@@ -141,7 +144,7 @@ void check_case(uint64_t seed, Tally* tally) {
       continue;
     }
     ++tally->applied[kind];
-    const std::string problem = wrong(base, s.program(), inputs, expected);
+    const std::string problem = wrong(base, s, inputs, expected);
     if (problem.empty()) continue;
     const Trace reduced = reduce(base, s.trace(), inputs, expected);
     INFO("seed " << seed << ": " << problem << "\nlast step " << step_text);

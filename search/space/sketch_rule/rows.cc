@@ -72,6 +72,8 @@ std::optional<std::string> long_axes_map(const ir::Block& block) {
   return "(" + from + ") -> (" + to + ")";
 }
 
+}  // namespace
+
 // The block becomes one that never had axes of extent 1:
 //     block "T" [u: S(1), i: R(40), j: R(70)] { T[u, 0] += X[i, j] }
 //   ~>  block "T" [i: R(40), j: R(70)] { T[0, 0] += X[i, j] }
@@ -85,6 +87,8 @@ Result<void> drop_unit_axes(SketchContext& context, BlockId id) {
   const Result<std::vector<LoopId>> left = context.schedule.transform_block_layout(id, *map);
   return left.ok() ? Result<void>() : left.error();
 }
+
+namespace {
 
 class RowRule {
  public:

@@ -191,6 +191,10 @@ bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
                            const Variant& variant);
 
+/// rows.cc: the block loses its variables of extent 1. Errors: Unsupported where it would have none; those of
+/// transform_block_layout.
+Result<void> drop_unit_axes(SketchContext& context, ir::BlockId block);
+
 /// scan.cc: a reduction over all that comes before each element, element by element.
 Result<void> schedule_scan(SketchContext& context, ir::BlockId block);
 

@@ -136,7 +136,7 @@ void check_against(const VerifyVerb& verb, const ir::Program& spec, const search
   search::SampleOptions options;
   options.seed = verb.kernel.seed;
   const search::SampledVerdict found =
-      search::check_programs(spec, prepared.choice.program, options);
+      search::check_against(spec, task, prepared.choice.trace, prepared.choice.program, options);
   take_equality(found, verdict);
   check_kinds(prepared.choice.program, verdict);
   // Programs of other parameters have no values in common.

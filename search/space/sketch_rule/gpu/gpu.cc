@@ -373,7 +373,9 @@ std::vector<GpuVariant> gpu_variants() {
   };
 }
 
-Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
+namespace {
+
+Result<void> apply(SketchContext& context, const GpuVariant& variant) {
   const bool wants_wgmma = variant.wgmma.warpgroups > 0;
   const bool wants_warpgroups = wants_wgmma || variant.unit == WarpUnit::kWarpgroup;
   if (wants_warpgroups && !has_wgmma(context.target)) {
@@ -449,6 +451,20 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     if (!in_kernel(context.schedule, id)) PRUNERC_TRY_VOID(gpu_bind(context, id));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
+  if (!variant.online) return apply(context, variant);
+  // Over the program's own tiles of keys, or over those that it is cut into.
+  const schedule::Schedule before = context.schedule.fork();
+  const std::vector<BlockId> keep = context.keep;
+  if (apply(context, variant).ok()) return {};
+  context.schedule = before;
+  context.keep = keep;
+  PRUNERC_TRY_VOID(tile_keys(context));
+  return apply(context, variant);
 }
 
 }  // namespace prunerc::search

@@ -25,6 +25,11 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
                        WarpUnit unit, bool bulk);
 
+/// gpu_chain_tiles.cc: keys of attention over whole rows become tiles, as gpu_chain_online wants them. Errors: Unsupported
+/// where there are no two products and no maximum over an axis that tiles divide, or where the program has tiles. The
+/// schedule is then as it was.
+Result<void> tile_keys(SketchContext& context);
+
 /// gpu_chain_online.cc: the same of a tile of keys and of what combines tiles, in one pass over them that keeps rows in
 /// registers. Errors: Unsupported where rows, keys or columns are no whole tiles of a 16-bit instruction; those of the
 /// primitives.
