@@ -197,7 +197,7 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
 
 void NestTable::read_subscripts(Nest* nest) const {
   nest->is_guarded = 0;
-  nest->guarded.assign(nest->loops.size(), Sym(0));
+  nest->guarded.assign(nest->loops.size(), Sym(0));  // of no guard, too
   nest->masked = 0;
   nest->active = 1;
   IndexReader reader(*space_, nest->loops, binding_);
@@ -241,6 +241,7 @@ void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) cons
   const std::optional<Poly> first = sides ? at_zero(*space_, sides->lhs) : std::nullopt;
   const auto add_guard = [&](Sym fails, const std::vector<Sym>& moves) {
     nest->is_guarded = logical_or(nest->is_guarded, fails);
+    nest->guarded.resize(moves.size(), Sym(0));
     for (std::size_t i = 0; i < moves.size(); ++i) {
       nest->guarded[i] = logical_or(nest->guarded[i], logical_and(fails, moves[i]));
     }
