@@ -79,7 +79,7 @@ Scheduled scheduled(const std::string& text,
 // With another value for the result, whatever its subscripts are called.
 ir::Program with_result(const ir::Program& program, const std::string& value) {
   const std::string text = print(program);
-  const std::regex rounded(R"(f32\(f16\((R\[[^\]]*\])\)\))");
+  const std::regex rounded(R"(f32\(f16\((R_?\[[^\]]*\])\)\))");
   REQUIRE(std::regex_search(text, rounded));
   return parse_or_die(std::regex_replace(text, rounded, value));
 }
@@ -167,7 +167,7 @@ TEST_CASE("roundings that are lost or doubled before the step that moves some ar
 TEST_CASE("a fault in the step that moves roundings is found") {
   const ir::Program base = parse_or_die(attention());
   const Scheduled made = scheduled(attention());
-  const std::regex factor(R"(exp\(N\[[^\]]*\] - M\[[^\]]*\]\)\*)");
+  const std::regex factor(R"(exp\(N_?\[[^\]]*\] - M_?\[[^\]]*\]\)\*)");
   const auto without = [&](const ir::Program& program) {
     REQUIRE(std::regex_search(print(program), factor));
     return parse_or_die(std::regex_replace(print(program), factor, ""));
