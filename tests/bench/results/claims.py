@@ -160,8 +160,8 @@ CLAIMS = [
              "`elementwise_bias_gelu`, `softmax_rows` and `reduce_columns` lift `tvm`'s mean; the median operator stands beside it. In the "
              "first `tvm` came to a single candidate; why it is so slow in the others was not looked into."),
             ("`rival-budgets.json` has 256 trials: one seed, the products and convolutions alone, on an Intel CPU whose speed changed by up to half between "
-             "rounds, with short compilations of other work beside the searches. `rival-1000.json`, from the same machine, has 1,000 on two operators, since TVM takes "
-             "some ten minutes for each."),
+             "rounds, with short compilations of other work beside the searches. `rival-1000.json`, from the same machine, has 1,000 on two operators, since TVM may take "
+             "more than ten minutes for one."),
             ("A budget is not always spent: `optuna` ends where a thousand draws in a row are refused, `tvm` where it finds no other candidate. "
              "Draws that are refused are told to TPE as slow. The last table has them."),
             ("`random` and `optuna` choose in our space of sketches and come as far as ours within some per cent: at 64 trials it is the "
