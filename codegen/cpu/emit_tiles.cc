@@ -24,25 +24,6 @@ using llvm::Value;
 
 namespace {
 
-struct Known {
-  std::string_view call;
-  llvm::Intrinsic::ID id;
-};
-constexpr Known kKnown[] = {
-    {"llvm.x86.tdpbssd", llvm::Intrinsic::x86_tdpbssd},
-    {"llvm.x86.tdpbsud", llvm::Intrinsic::x86_tdpbsud},
-    {"llvm.x86.tdpbusd", llvm::Intrinsic::x86_tdpbusd},
-    {"llvm.x86.tdpbuud", llvm::Intrinsic::x86_tdpbuud},
-    {"llvm.x86.tdpbf16ps", llvm::Intrinsic::x86_tdpbf16ps},
-};
-
-llvm::Intrinsic::ID known_call(std::string_view call) {
-  for (const Known& one : kKnown) {
-    if (one.call == call) return one.id;
-  }
-  return llvm::Intrinsic::not_intrinsic;
-}
-
 llvm::Constant* config_constant(llvm::LLVMContext& context, const TileConfig& config) {
   const std::array<uint8_t, 64> bytes = config_bytes(config);
   return llvm::ConstantDataArray::get(context, llvm::ArrayRef<uint8_t>(bytes));
@@ -159,7 +140,8 @@ void Emitter::emit_tile_items(const TileRegion& region, const std::vector<TileIt
       continue;
     }
     const TileProduct& product = item.product;
-    const llvm::Intrinsic::ID call = known_call(product.tensor->call);
+    const llvm::Intrinsic::ID call =
+        llvm::Function::lookupIntrinsicID(llvm::StringRef(product.tensor->call));
     if (call == llvm::Intrinsic::not_intrinsic) {
       status_ = error(Diag::kTensorTarget, product.tensor->name, product.tensor->needs(),
                       std::string("code for x86"));

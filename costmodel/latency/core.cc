@@ -135,7 +135,7 @@ void count_tile_rows(const NestTable& table, const Nest& nest, const Tile& tile,
     pass->setup += select(cost.in_loop, 0, rows * begins);
     return;
   }
-  const Sym in_memory = has_sums_in_memory(nest, tile, a, cost);
+  const Sym in_memory = has_sums_in_memory(cost);
   const Sym all_rows = select(in_memory, pass->copies * cost.uops, 0);
   const Sym loads = logical_not(begins_at_zero(table, nest));
   pass->loads += select(cost.in_loop, rows * loads, all_rows);

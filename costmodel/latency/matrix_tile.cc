@@ -64,19 +64,8 @@ double tile_rows(const Nest& nest, const NestAccess& a) {
   return is_b(nest, a) ? rows_of_b(nest) : rows_of_a(nest);
 }
 
-Sym has_sums_in_memory(const Nest& nest, const Tile& tile, const NestAccess& sum,
-                       const AccessCost& cost) {
-  Sym is_ragged = 0, moved = 0;
-  for (std::size_t i = first_loop(nest); i-- > 0;) {
-    const NestLoop& loop = nest.loops[i];
-    if (loop.kind == ir::LoopKind::kParallel) break;
-    const Sym is_loop = logical_and(logical_not(tile.inside[i]), less(1, loop.extent));
-    moved = logical_or(moved, logical_and(is_loop, sum.moves[i]));
-    const Sym adds_here = logical_and(is_loop, logical_not(moved));
-    is_ragged = logical_or(is_ragged, logical_and(adds_here, nest.guarded[i]));
-  }
-  return logical_and(logical_not(cost.in_loop),
-                     logical_or(less(kAccumulators, cost.copies), is_ragged));
+Sym has_sums_in_memory(const AccessCost& sum) {
+  return logical_and(logical_not(sum.in_loop), less(kAccumulators, sum.copies));
 }
 
 Sym begins_at_zero(const NestTable& table, const Nest& nest) {
@@ -94,8 +83,7 @@ Sym begins_at_zero(const NestTable& table, const Nest& nest) {
       sums *= select(sum->moves[i], loop.extent, 1);
       continue;
     }
-    const Sym is_even = logical_not(logical_or(sum->moves[i], nest.guarded[i]));
-    stays = logical_and(stays, logical_or(less_equal(loop.extent, 1), is_even));
+    stays = logical_and(stays, logical_or(less_equal(loop.extent, 1), logical_not(sum->moves[i])));
   }
   for (std::size_t i = depth; i < fill->loops.size(); ++i) filled *= fill->loops[i].extent;
   const Sym is_exact = equal(filled, sums * (rows_of_a(nest) * columns(nest)));

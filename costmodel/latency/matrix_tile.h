@@ -18,10 +18,8 @@ constexpr double kMemoryRowCycles = 1.8;
 /// From an instruction to the next one that adds to the same sums. Measured.
 constexpr double kTileSumCycles = 52;
 
-/// Truth: each instruction loads and stores its sums, the access `sum`: there are more than tile registers hold, or a
-/// serial loop around it runs as often as a guard lets it, and code generation wants constants.
-Sym has_sums_in_memory(const Nest& nest, const Tile& tile, const NestAccess& sum,
-                       const AccessCost& cost);
+/// Truth: each instruction loads and stores its sums, as there are more than tile registers hold. `sum`: of these.
+Sym has_sums_in_memory(const AccessCost& sum);
 
 /// Truth: what runs right before the nest sets its sums, and nothing else, to 0: then they begin in tile registers,
 /// and it is not emitted. `nest` is one of table.nests(), no copy.

@@ -197,7 +197,6 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
 
 void NestTable::read_subscripts(Nest* nest) const {
   nest->is_guarded = 0;
-  nest->guarded.assign(nest->loops.size(), Sym(0));  // of no guard, too
   nest->masked = 0;
   nest->active = 1;
   IndexReader reader(*space_, nest->loops, binding_);
@@ -239,22 +238,15 @@ void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) cons
   if (lt == nullptr) sides = le;
   const std::optional<Poly> bound = sides ? space_->polynomial(sides->rhs) : std::nullopt;
   const std::optional<Poly> first = sides ? at_zero(*space_, sides->lhs) : std::nullopt;
-  const auto add_guard = [&](Sym fails, const std::vector<Sym>& moves) {
-    nest->is_guarded = logical_or(nest->is_guarded, fails);
-    nest->guarded.resize(moves.size(), Sym(0));
-    for (std::size_t i = 0; i < moves.size(); ++i) {
-      nest->guarded[i] = logical_or(nest->guarded[i], logical_and(fails, moves[i]));
-    }
-  };
   if (!bound || !first) {
-    add_guard(1, reader->moves(condition));
+    nest->is_guarded = 1;
     return;
   }
   const Sym room = max(0, space_->symbol((lt != nullptr ? *bound - 1 : *bound) - *first));
   const IndexFacts facts = reader->read(sides->lhs);
   const Sym reach = facts.reach[0];
   reader->limit(sides->lhs, room);
-  add_guard(less(room, reach - 1), facts.moves);
+  nest->is_guarded = logical_or(nest->is_guarded, less(room, reach - 1));
   nest->active *= min(1, (room + 1) / reach);
   // The last of the vectors along the guarded axis is cut, unless the axis ends with a whole one.
   Sym vectors = 1, lanes = 1;

@@ -62,11 +62,10 @@ struct Nest {
   int64_t widest_bytes = 4;  // of the elements accessed
   /// The CPU's instruction that an instance is; its lanes, or its rows, are a vectorized loop.
   const ir::TensorIntrinsic* tensor = nullptr;
-  Sym is_guarded = 0;        // truth: some instances do not run
-  std::vector<Sym> guarded;  // truth, by loop: it decides which
-  Sym masked = 0;            // share of the vectors of which some lanes do not run
-  Sym active = 1;            // share of the instances that run
-  bool is_init = false;      // the block's init: runs once per output element
+  Sym is_guarded = 0;    // truth: some instances do not run
+  Sym masked = 0;        // share of the vectors of which some lanes do not run
+  Sym active = 1;        // share of the instances that run
+  bool is_init = false;  // the block's init: runs once per output element
 };
 
 /// All nests of one program, in execution order, and what variables stand for.

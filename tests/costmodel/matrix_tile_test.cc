@@ -82,9 +82,9 @@ TEST_CASE("few accumulators wait for themselves") {
   CHECK(core_ns({.row_tiles = 1, .column_tiles = 4}) < 1.1 * core_ns({}));
 }
 
-TEST_CASE("accumulators of a ragged part of k go to memory with each product") {
+TEST_CASE("accumulators of a ragged part of k stay in tile registers") {
   CHECK(core_ns({.part = 4}) < 1.05 * core_ns({}));
-  CHECK(core_ns({.part = 3}) > 1.4 * core_ns({.part = 4}));
+  CHECK(core_ns({.part = 3}) < 1.15 * core_ns({.part = 4}));
 }
 
 TEST_CASE("few rows take the unit as long as ten") {
